@@ -1,0 +1,24 @@
+import { writeFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { Report } from './report.ts';
+import { specBenchmark } from './spec.ts';
+
+const benchmarks = [specBenchmark];
+
+const { values, positionals } = parseArgs({ options: { json: { type: 'string' } }, allowPositionals: true });
+const chosen = positionals.length === 0 ? benchmarks : benchmarks.filter(({ name }) => positionals.includes(name));
+if (chosen.length === 0) {
+  console.error(
+    `bench: there is no benchmark ${positionals.join(', ')}; there are: ${benchmarks.map(({ name }) => name).join(', ')}`,
+  );
+  process.exit(2);
+}
+
+const report = new Report();
+for (const benchmark of chosen) {
+  console.error(`bench: ${benchmark.name}`);
+  await benchmark.run(report);
+}
+for (const [name, value] of Object.entries({ ...report.metrics, ...report.ratios }))
+  console.log(`${name.padEnd(32)} ${value}`);
+if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(report, null, 2)}\n`);

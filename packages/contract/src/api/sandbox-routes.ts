@@ -1,0 +1,172 @@
+import { z } from 'zod';
+import { eventSchema } from '../events/event.ts';
+import { idSchema } from '../ids.ts';
+import { labelsSchema, nameSchema } from '../names.ts';
+import { inputNameSchema, profileRefSchema } from '../profile/profile.ts';
+import { pageQuery, pageSchema } from './paging.ts';
+import { route } from './route.ts';
+import { attemptSchema, sandboxSchema, sandboxStateSchema } from './sandbox-shape.ts';
+
+const tag = 'sandboxes';
+const params = z.strictObject({ id: idSchema('sandbox') });
+
+/** Longer waits belong to the event stream: proxies between cut idle requests at about ten minutes. */
+export const waitSecondsSchema = z
+  .number()
+  .min(0)
+  .max(600)
+  .default(60)
+  .describe('how long to wait for the end of the action');
+
+/** A year; a profile may allow less. */
+const ttlSecondsSchema = z.int().min(1).max(31_536_000);
+
+const inputsSchema = z
+  .record(inputNameSchema, z.union([z.string().max(4096), z.number(), z.boolean()]))
+  .refine((inputs) => Object.keys(inputs).length <= 50, 'must have at most 50 inputs');
+
+export const createSandboxSchema = z.strictObject({
+  spec: z.record(z.string(), z.unknown()).optional().describe('a workspace spec; see docs/spec.md'),
+  profile: profileRefSchema.optional(),
+  inputs: inputsSchema.optional(),
+  name: nameSchema.optional().describe('unique within the owner'),
+  project: nameSchema.optional().describe('a project of the key; its own when absent'),
+  scope: nameSchema.optional(),
+  labels: labelsSchema.optional(),
+  ttlSeconds: ttlSecondsSchema.optional(),
+  waitSeconds: waitSecondsSchema,
+});
+
+const waitSchema = z.strictObject({ waitSeconds: waitSecondsSchema }).prefault({});
+
+const settled = { 200: sandboxSchema, 202: sandboxSchema } as const;
+
+export const sandboxRoutes = {
+  'sandbox.create': route({
+    method: 'POST',
+    path: '/v1/sandboxes',
+    summary: 'Create a sandbox; 201 when it is ready, 202 when it is still on its way',
+    tag,
+    scope: 'use',
+    idempotencyKey: true,
+    body: createSandboxSchema,
+    responses: { 201: sandboxSchema, 202: sandboxSchema },
+  }),
+  'sandbox.ensure': route({
+    method: 'POST',
+    path: '/v1/sandboxes/ensure',
+    summary: 'The healthy sandbox of this owner, profile and name: the present one, or a new one',
+    tag,
+    scope: 'use',
+    idempotencyKey: true,
+    body: createSandboxSchema,
+    responses: { 200: sandboxSchema, 201: sandboxSchema, 202: sandboxSchema },
+  }),
+  'sandbox.list': route({
+    method: 'GET',
+    path: '/v1/sandboxes',
+    summary: 'Sandboxes of your project, newest first',
+    tag,
+    scope: 'read',
+    query: z.strictObject({
+      ...pageQuery,
+      project: nameSchema.optional(),
+      principal: nameSchema.optional(),
+      state: z
+        .union([sandboxStateSchema, z.array(sandboxStateSchema).max(20)])
+        .transform((state) => (Array.isArray(state) ? state : [state]))
+        .optional(),
+      all: z.stringbool().default(false).describe('destroyed ones too'),
+      profile: nameSchema.optional(),
+      name: nameSchema.optional(),
+      label: z
+        .union([z.string().max(320), z.array(z.string().max(320)).max(8)])
+        .transform((label) => (Array.isArray(label) ? label : [label]))
+        .optional()
+        .describe('`key=value`, repeated: all must match'),
+    }),
+    responses: { 200: pageSchema(sandboxSchema) },
+  }),
+  'sandbox.get': route({
+    method: 'GET',
+    path: '/v1/sandboxes/{id}',
+    summary: 'One sandbox',
+    tag,
+    scope: 'read',
+    owned: 'sandbox',
+    params,
+    responses: { 200: sandboxSchema },
+  }),
+  'sandbox.recreate': route({
+    method: 'POST',
+    path: '/v1/sandboxes/{id}/recreate',
+    summary: 'Replace the instance by a new one of the same spec; the id stays',
+    tag,
+    scope: 'use',
+    owned: 'sandbox',
+    idempotencyKey: true,
+    params,
+    body: waitSchema,
+    responses: settled,
+  }),
+  'sandbox.stop': route({
+    method: 'POST',
+    path: '/v1/sandboxes/{id}/stop',
+    summary: 'End its processes; keep its filesystem when it is persistent',
+    tag,
+    scope: 'use',
+    owned: 'sandbox',
+    idempotencyKey: true,
+    params,
+    body: waitSchema,
+    responses: settled,
+  }),
+  'sandbox.start': route({
+    method: 'POST',
+    path: '/v1/sandboxes/{id}/start',
+    summary: 'Launch a stopped sandbox again',
+    tag,
+    scope: 'use',
+    owned: 'sandbox',
+    idempotencyKey: true,
+    params,
+    body: waitSchema,
+    responses: settled,
+  }),
+  'sandbox.destroy': route({
+    method: 'DELETE',
+    path: '/v1/sandboxes/{id}',
+    summary: 'Remove everything it has; destroying a destroyed one answers its record',
+    tag,
+    scope: 'use',
+    owned: 'sandbox',
+    params,
+    query: z.strictObject({ waitSeconds: z.coerce.number().min(0).max(600).default(60) }),
+    responses: settled,
+  }),
+  'sandbox.events': route({
+    method: 'GET',
+    path: '/v1/sandboxes/{id}/events',
+    summary: 'Its events, oldest first; live with `Accept: text/event-stream`',
+    tag,
+    scope: 'read',
+    owned: 'sandbox',
+    params,
+    query: z.strictObject(pageQuery),
+    responses: { 200: pageSchema(eventSchema) },
+    stream: eventSchema,
+  }),
+  'sandbox.attempts': route({
+    method: 'GET',
+    path: '/v1/sandboxes/{id}/attempts',
+    summary: 'Every try at build and launch, newest first, with its inputs',
+    tag,
+    scope: 'read',
+    owned: 'sandbox',
+    params,
+    query: z.strictObject(pageQuery),
+    responses: { 200: pageSchema(attemptSchema) },
+  }),
+} as const;
+
+export type CreateSandbox = z.input<typeof createSandboxSchema>;

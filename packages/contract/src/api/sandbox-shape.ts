@@ -1,0 +1,62 @@
+import { z } from 'zod';
+import { idSchema } from '../ids.ts';
+import { type ActionName, actionNames } from '../lifecycle/actions.ts';
+import { reasonSchema } from '../lifecycle/reasons.ts';
+import { sandboxStates } from '../lifecycle/states.ts';
+import { labelsSchema, nameSchema } from '../names.ts';
+import { ownerSchema } from '../owner.ts';
+
+export const sandboxStateSchema = z.enum(sandboxStates);
+
+const nullableTime = z.iso.datetime().nullable();
+
+/** A sandbox as every surface shows it. */
+export const sandboxSchema = z.object({
+  id: idSchema('sandbox'),
+  name: nameSchema.nullable(),
+  owner: ownerSchema,
+  profile: z.object({ name: nameSchema, version: z.int() }).nullable(),
+  state: sandboxStateSchema,
+  action: z
+    .enum(actionNames as [ActionName, ...ActionName[]])
+    .nullable()
+    .describe('what runs at the moment'),
+  reason: reasonSchema.nullable().describe('why it is in this state'),
+  incarnation: z.int().min(1).describe('raised by each recreate'),
+  labels: labelsSchema,
+  attempt: idSchema('attempt').nullable().describe('the newest try at build and launch'),
+  driver: nameSchema.nullable(),
+  host: z.string().nullable(),
+  blueprintDigest: z.string(),
+  persistence: z.enum(['ephemeral', 'persistent']),
+  notices: z.array(z.string()).describe('where the backend gives less than the spec asked for'),
+  createdAt: z.iso.datetime(),
+  updatedAt: z.iso.datetime(),
+  readyAt: nullableTime,
+  expiresAt: nullableTime,
+});
+
+export type Sandbox = z.infer<typeof sandboxSchema>;
+
+const attemptFields = {
+  id: idSchema('attempt'),
+  sandbox: idSchema('sandbox'),
+  incarnation: z.int().min(1),
+  action: z.enum(['create', 'recreate', 'start', 'restore', 'fork']),
+  state: z.enum(['running', 'succeeded', 'failed', 'cancelled']),
+  reason: reasonSchema.nullable(),
+  driver: nameSchema.nullable(),
+  startedAt: z.iso.datetime(),
+  endedAt: nullableTime,
+};
+
+/** One try at build and launch, with its inputs as they were. */
+export const attemptSchema = z.object({
+  ...attemptFields,
+  spec: z.unknown().describe('what the caller wrote'),
+  resolvedSpec: z.unknown().describe('with the profile and its inputs merged in'),
+  blueprint: z.unknown(),
+  blueprintDigest: z.string(),
+});
+
+export type Attempt = z.infer<typeof attemptSchema>;

@@ -1,0 +1,91 @@
+import { z } from 'zod';
+import { idSchema } from '../ids.ts';
+import { type ActionName, actionNames } from '../lifecycle/actions.ts';
+import { reasonSchema } from '../lifecycle/reasons.ts';
+import { type SandboxState, sandboxStates } from '../lifecycle/states.ts';
+import type { Standing } from '../lifecycle/transition.ts';
+import { ownerSchema } from '../owner.ts';
+
+/**
+ * Events in the shape of CloudEvents 1.0.
+ *
+ * Laws
+ * - Append-only. No state without an event, no event without a state: both are written in one transaction.
+ * - `sequence` rises by one within a subject and never repeats; replaying a sandbox's events gives its state.
+ * - `caisson.sandbox.<state>` tells that the sandbox arrived in that state.
+ * - Extension attributes are lower-case letters only, as CloudEvents asks.
+ */
+const stateSchema = z.enum(sandboxStates);
+const actionSchema = z.enum(actionNames as [ActionName, ...ActionName[]]);
+
+const stateChangeSchema = z.strictObject({
+  from: stateSchema.nullable().describe('null in the first event of a sandbox'),
+  to: stateSchema,
+  action: actionSchema.nullable().describe('the action that runs from here on; null in a stable state'),
+  cause: actionSchema.nullable().describe('the action whose step this is'),
+  incarnation: z.int().min(1),
+  owner: ownerSchema,
+  reason: reasonSchema.nullable(),
+});
+
+export type StateChange = z.infer<typeof stateChangeSchema>;
+
+const repairSchema = z.strictObject({
+  found: z.string().max(1024).describe('the difference between record, runtime and storage'),
+  did: z.enum(['adopted', 'repaired', 'reaped', 'reported']),
+});
+
+const leaseSchema = z.strictObject({ expiresAt: z.iso.datetime().nullable() });
+const labelsChangedSchema = z.strictObject({ labels: z.record(z.string(), z.string()) });
+
+/** Every type of event with the shape of its data. State events come from the list of states. */
+export const eventTypes = {
+  ...(Object.fromEntries(sandboxStates.map((state) => [`caisson.sandbox.${state}`, stateChangeSchema])) as Record<
+    `caisson.sandbox.${SandboxState}`,
+    typeof stateChangeSchema
+  >),
+  'caisson.sandbox.repair': repairSchema,
+  'caisson.sandbox.lease': leaseSchema,
+  'caisson.sandbox.labels': labelsChangedSchema,
+} as const;
+
+export type EventType = keyof typeof eventTypes;
+
+export const eventSchema = z.object({
+  specversion: z.literal('1.0'),
+  id: idSchema('event'),
+  source: z.string().describe('`/caisson/<installation>`'),
+  type: z.enum(Object.keys(eventTypes) as [EventType, ...EventType[]]),
+  subject: z.string().describe('the id of what it is about'),
+  time: z.iso.datetime(),
+  datacontenttype: z.literal('application/json'),
+  sequence: z.int().min(1).describe('position among the events of its subject'),
+  position: z.int().min(1).describe('position in the log; what `Last-Event-ID` resumes after'),
+  tenant: z.string(),
+  project: z.string(),
+  data: z.record(z.string(), z.unknown()),
+});
+
+export type CaissonEvent = z.infer<typeof eventSchema>;
+
+export function stateEventType(state: SandboxState): EventType {
+  return `caisson.sandbox.${state}`;
+}
+
+/** The standing that a sandbox's events add up to, oldest first. Throws where the log contradicts itself. */
+export function replay(events: readonly Pick<CaissonEvent, 'type' | 'sequence' | 'data'>[]): Standing | null {
+  let standing: Standing | null = null;
+  let sequence = 0;
+  for (const event of events) {
+    if (event.sequence !== sequence + 1) throw new Error(`event ${event.sequence} follows ${sequence}`);
+    sequence = event.sequence;
+    if (eventTypes[event.type] !== stateChangeSchema) continue;
+    const change = stateChangeSchema.parse(event.data);
+    if (change.from !== (standing?.state ?? null)) {
+      throw new Error(`event ${sequence} leaves ${change.from}, but the sandbox was ${standing?.state ?? 'not there'}`);
+    }
+    if (event.type !== stateEventType(change.to)) throw new Error(`event ${sequence} is ${event.type} to ${change.to}`);
+    standing = { state: change.to, action: change.action };
+  }
+  return standing;
+}

@@ -1,0 +1,137 @@
+import { z } from 'zod';
+import { lineSchema, nameSchema } from '../names.ts';
+
+/**
+ * A profile is a named, versioned recipe: defaults of a spec, and what surrounds it (route, lease, limits, snapshots,
+ * warm pool, price). Published versions never change; a change is a new version.
+ *
+ * Inheritance: `extends` names one parent. What the child says wins; see `inherit.ts` for how each part merges.
+ * Inputs: a string of the form `${inputs.name}` anywhere in `spec` is replaced by the value that `create` was given.
+ *
+ * Example
+ *   name: agent-dev
+ *   version: 2
+ *   extends: { name: base }
+ *   inputs: { repo: { type: string, required: true, description: git URL to work on } }
+ *   spec: { repo: "${inputs.repo}", harness: claude-code, packages: [git, ripgrep] }
+ *   lease: { ttlSeconds: 7200, maxTtlSeconds: 86400, idleSeconds: 1800, atExpiry: snapshot-then-destroy }
+ *   onePerOwner: true
+ */
+const seconds = z.int().min(1).max(31_536_000).describe('at most a year');
+
+/** Inputs become parts of a spec, so their names must be readable in `${inputs.name}`. */
+export const inputNameSchema = z
+  .string()
+  .regex(/^[a-z][a-zA-Z0-9_]{0,62}$/, 'must be a letter and up to 62 letters, digits or _');
+
+export const profileInputSchema = z.discriminatedUnion('type', [
+  z.strictObject({
+    type: z.literal('string'),
+    description: lineSchema(500).optional(),
+    required: z.boolean().optional(),
+    default: z.string().max(4096).optional(),
+    choices: z.array(z.string().max(200)).min(1).max(100).optional(),
+  }),
+  z.strictObject({
+    type: z.literal('number'),
+    description: lineSchema(500).optional(),
+    required: z.boolean().optional(),
+    default: z.number().optional(),
+    min: z.number().optional(),
+    max: z.number().optional(),
+  }),
+  z.strictObject({
+    type: z.literal('boolean'),
+    description: lineSchema(500).optional(),
+    required: z.boolean().optional(),
+    default: z.boolean().optional(),
+  }),
+]);
+
+export type ProfileInput = z.infer<typeof profileInputSchema>;
+export type InputValue = string | number | boolean;
+
+export const leasePolicySchema = z.strictObject({
+  ttlSeconds: seconds.optional().describe('how long a sandbox lives when the caller does not say'),
+  maxTtlSeconds: seconds.optional().describe('no extension goes beyond this, counted from creation'),
+  idleSeconds: seconds.optional().describe('how long it may be unused'),
+  warnSeconds: seconds.optional().describe('how long before the end a warning event comes'),
+  atExpiry: z.enum(['destroy', 'stop', 'pause', 'snapshot-then-destroy']).optional(),
+});
+
+export const resourceLimitsSchema = z.strictObject({
+  cpus: z.number().positive().max(256).optional(),
+  memoryMiB: z.int().min(16).max(4_194_304).optional(),
+  diskMiB: z.int().min(16).max(67_108_864).optional(),
+  pids: z.int().min(8).max(4_194_304).optional(),
+});
+
+export const networkPolicySchema = z.strictObject({
+  mode: z.enum(['off', 'allowlist', 'open']).optional(),
+  allow: z.array(lineSchema(300)).max(1000).optional(),
+  deny: z.array(lineSchema(300)).max(1000).optional(),
+});
+
+export const snapshotPolicySchema = z.strictObject({
+  onTurn: z.boolean().optional(),
+  perTool: z.boolean().optional(),
+  keepTurns: z
+    .int()
+    .min(1)
+    .max(10_000)
+    .optional()
+    .describe('older turn snapshots are pruned; named ones never silently'),
+});
+
+export const poolPolicySchema = z
+  .strictObject({ min: z.int().min(0).max(1000), max: z.int().min(0).max(1000) })
+  .refine((pool) => pool.min <= pool.max, 'min must not be above max');
+
+export const routePolicySchema = z.strictObject({
+  strategy: z.enum(['explicit', 'prefer-self-hosted', 'lowest-cost', 'lowest-latency']).optional(),
+  drivers: z.array(nameSchema).max(20).optional().describe('candidates in order of preference; absent means all'),
+  hosts: z.array(nameSchema).max(100).optional(),
+  maxPricePerHourMicros: z.int().min(0).optional().describe('price ceiling, in micro-units of credit'),
+});
+
+export const profileSchema = z.strictObject({
+  name: nameSchema,
+  version: z.int().min(1).max(1_000_000),
+  description: lineSchema(500).optional(),
+  extends: z.strictObject({ name: nameSchema, version: z.int().min(1).optional() }).optional(),
+  inputs: z
+    .record(inputNameSchema, profileInputSchema)
+    .refine((inputs) => Object.keys(inputs).length <= 50, 'must have at most 50 inputs')
+    .optional(),
+  spec: z.record(z.string().max(63), z.unknown()).optional().describe('a workspace spec, whole or in part'),
+  sourceRequired: z.boolean().optional().describe('false: a sandbox of this profile needs no repository'),
+  lease: leasePolicySchema.optional(),
+  resources: resourceLimitsSchema.optional(),
+  network: networkPolicySchema.optional(),
+  snapshots: snapshotPolicySchema.optional(),
+  pool: poolPolicySchema.optional(),
+  route: routePolicySchema.optional(),
+  onePerOwner: z.boolean().optional(),
+  autoPauseSeconds: seconds.optional(),
+  autoResume: z.boolean().optional(),
+  priceClass: nameSchema.optional(),
+});
+
+/** A profile as somebody wrote it. */
+export type Profile = z.infer<typeof profileSchema>;
+
+/** A profile with its ancestors folded in: nothing is left to look up. */
+export type ResolvedProfile = Omit<Profile, 'extends'> & { readonly lineage: readonly string[] };
+
+export const profileRefSchema = z
+  .string()
+  .regex(/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:@[1-9][0-9]{0,5})?$/, 'must be a profile name, or name@version');
+
+export function parseProfileRef(ref: string): { name: string; version?: number } {
+  const [name = '', version] = ref.split('@');
+  return version === undefined ? { name } : { name, version: Number(version) };
+}
+
+export function profileRef(profile: { name: string; version: number }): string {
+  return `${profile.name}@${profile.version}`;
+}

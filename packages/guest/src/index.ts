@@ -1,0 +1,18 @@
+export * from './protocol/channel.ts';
+export * from './protocol/channel-table.ts';
+export * from './protocol/decode-message.ts';
+export * from './protocol/encode-message.ts';
+export * from './protocol/errors.ts';
+export type { Field, MessageDef, Value } from './protocol/field.ts';
+export * from './protocol/frame.ts';
+export * from './protocol/frame-decoder.ts';
+export * from './protocol/frame-types.ts';
+export * from './protocol/handshake.ts';
+export * from './protocol/keepalive.ts';
+export * from './protocol/limits.ts';
+export * from './protocol/messages.ts';
+export type { Answer, Method, Repeat, Shape } from './protocol/methods/method.ts';
+export * from './protocol/methods.ts';
+export * from './protocol/protocol-error.ts';
+export * from './protocol/raw-name.ts';
+export * from './protocol/render-header.ts';

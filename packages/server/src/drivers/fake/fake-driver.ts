@@ -1,0 +1,215 @@
+import {
+  CaissonError,
+  type Owner,
+  ownerFromLabels,
+  ownerLabels,
+  type SupportFailure,
+  type WorkspaceBlueprint,
+} from '@caisson/contract';
+import { FaultPlan } from '../../faults/fault-plan.ts';
+import type {
+  Capabilities,
+  CreateRequest,
+  Driver,
+  Inspection,
+  Instance,
+  InstanceKey,
+  InstanceStats,
+  Listing,
+  Probe,
+} from '../driver.ts';
+
+/**
+ * A driver without a backend, for everything above drivers. It keeps the laws of `driver.ts` to the letter, on a
+ * `FakeBackend` that outlives it as a real backend outlives the server, and fails, hangs or vanishes where a test asks.
+ */
+export type FakeStep =
+  | 'probe.before'
+  | 'create.before'
+  | 'create.made'
+  | 'create.after'
+  | 'inspect.before'
+  | 'destroy.before'
+  | 'destroy.after'
+  | 'list.before'
+  | 'pause.before'
+  | 'resume.before'
+  | 'halt.before'
+  | 'stats.before';
+
+interface FakeInstance {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly key: InstanceKey;
+  readonly beganAt: number;
+  status: 'making' | 'running' | 'paused' | 'halted' | 'ended';
+  endedBecause?: { reason: 'out_of_memory' | 'guest_gone'; message: string };
+}
+
+/** Where the fake's instances live. Two drivers over one backend are the server before and after a restart. */
+export class FakeBackend {
+  readonly instances = new Map<string, FakeInstance>();
+  /** A backend that is away answers `unknown` to every inspection and fails everything else. */
+  away = false;
+
+  static nameOf(key: InstanceKey): string {
+    return `${key.sandbox}.${key.incarnation}`;
+  }
+
+  /** What somebody else did behind our back. */
+  remove(key: InstanceKey): void {
+    this.instances.delete(FakeBackend.nameOf(key));
+  }
+
+  /** Leaves the instance without the labels that tell its owner; answers what the backend calls it. */
+  forgetOwner(key: InstanceKey): string {
+    const name = FakeBackend.nameOf(key);
+    const instance = this.instances.get(name);
+    if (instance) this.instances.set(name, { ...instance, labels: {} });
+    return name;
+  }
+
+  end(key: InstanceKey, reason: 'out_of_memory' | 'guest_gone', message: string): void {
+    const instance = this.instances.get(FakeBackend.nameOf(key));
+    if (instance) Object.assign(instance, { status: 'ended', endedBecause: { reason, message } });
+  }
+}
+
+export interface FakeOptions {
+  readonly backend?: FakeBackend;
+  readonly name?: string;
+}
+
+export class FakeDriver implements Driver {
+  readonly name: string;
+  readonly capabilities: Capabilities = {
+    isolation: 'none',
+    storage: 'backend',
+    pause: 'freeze',
+    snapshots: 'none',
+    networkModes: ['off', 'allowlist', 'open'],
+    limits: ['cpus', 'memoryMiB', 'diskMiB', 'pids'],
+    userNamespace: false,
+    guest: false,
+    halt: true,
+    stats: true,
+    meter: false,
+    logs: false,
+  };
+  readonly backend: FakeBackend;
+  readonly faults = new FaultPlan<FakeStep>('driver_failed');
+
+  constructor(options: FakeOptions = {}) {
+    this.name = options.name ?? 'fake';
+    this.backend = options.backend ?? new FakeBackend();
+  }
+
+  async probe(signal: AbortSignal): Promise<Probe> {
+    await this.faults.pass('probe.before', signal);
+    if (this.backend.away) return { usable: false, why: 'the fake backend is away', fix: 'bring it back' };
+    return { usable: true, version: '1', detail: 'holds sandboxes in memory; they run nothing' };
+  }
+
+  supports(blueprint: WorkspaceBlueprint): readonly SupportFailure[] {
+    if (!blueprint.access.ssh.enabled) return [];
+    return [
+      { reason: 'unsupported-access-mode', path: 'access.ssh', message: 'the fake driver has no guest to log in to' },
+    ];
+  }
+
+  async create(request: CreateRequest, signal: AbortSignal): Promise<Instance> {
+    await this.faults.pass('create.before', signal);
+    this.#reach();
+    const name = FakeBackend.nameOf(request.key);
+    const present = this.backend.instances.get(name);
+    if (present !== undefined && present.status !== 'making' && present.status !== 'halted') {
+      return this.#instance(request.key, request.owner);
+    }
+    const labels = { ...request.labels, ...ownerLabels(request.owner) };
+    const made: FakeInstance = { labels, key: request.key, beganAt: Date.now(), status: 'making' };
+    this.backend.instances.set(name, made);
+    try {
+      await this.faults.pass('create.made', signal, () => this.backend.instances.delete(name));
+      made.status = 'running';
+      await this.faults.pass('create.after', signal, () => this.backend.instances.delete(name));
+    } catch (error) {
+      if (this.backend.instances.get(name) === made) this.backend.instances.delete(name);
+      throw error;
+    }
+    return this.#instance(request.key, request.owner);
+  }
+
+  async inspect(key: InstanceKey, signal: AbortSignal): Promise<Inspection> {
+    await this.faults.pass('inspect.before', signal, () => this.backend.remove(key));
+    if (this.backend.away) return { status: 'unknown', message: 'the fake backend does not answer' };
+    const instance = this.backend.instances.get(FakeBackend.nameOf(key));
+    if (instance === undefined || instance.status === 'halted') return { status: 'gone' };
+    if (instance.endedBecause) return { status: 'ended', ...instance.endedBecause };
+    if (instance.status === 'making')
+      return { status: 'ended', reason: 'interrupted', message: 'its creation was cut short' };
+    return { status: instance.status === 'paused' ? 'paused' : 'running' };
+  }
+
+  async destroy(key: InstanceKey, signal: AbortSignal): Promise<void> {
+    await this.faults.pass('destroy.before', signal);
+    this.#reach();
+    this.backend.remove(key);
+    await this.faults.pass('destroy.after', signal);
+  }
+
+  async list(signal: AbortSignal): Promise<Listing> {
+    await this.faults.pass('list.before', signal);
+    this.#reach();
+    const instances: { key: InstanceKey; owner: Owner; ended: boolean }[] = [];
+    const orphans: { backendName: string; key: InstanceKey }[] = [];
+    for (const [backendName, instance] of this.backend.instances) {
+      const owner = ownerFromLabels(instance.labels);
+      if (owner === undefined) orphans.push({ backendName, key: instance.key });
+      else if (instance.status !== 'halted')
+        instances.push({
+          key: instance.key,
+          owner,
+          ended: instance.status === 'ended' || instance.status === 'making',
+        });
+    }
+    return { instances, orphans };
+  }
+
+  async pause(key: InstanceKey, signal: AbortSignal): Promise<void> {
+    await this.faults.pass('pause.before', signal, () => this.backend.remove(key));
+    this.#require(key).status = 'paused';
+  }
+
+  async resume(key: InstanceKey, signal: AbortSignal): Promise<void> {
+    await this.faults.pass('resume.before', signal, () => this.backend.remove(key));
+    this.#require(key).status = 'running';
+  }
+
+  async halt(key: InstanceKey, signal: AbortSignal): Promise<void> {
+    await this.faults.pass('halt.before', signal, () => this.backend.remove(key));
+    this.#reach();
+    const instance = this.backend.instances.get(FakeBackend.nameOf(key));
+    if (instance) instance.status = 'halted';
+  }
+
+  async stats(key: InstanceKey, signal: AbortSignal): Promise<InstanceStats> {
+    await this.faults.pass('stats.before', signal, () => this.backend.remove(key));
+    const instance = this.#require(key);
+    return { cpuSeconds: 0, memoryBytes: 0, processes: instance.status === 'running' ? 1 : 0 };
+  }
+
+  #instance(key: InstanceKey, owner: Owner): Instance {
+    return { key, owner, host: 'fake', notices: ['The fake driver runs nothing: this sandbox is a record only.'] };
+  }
+
+  #reach(): void {
+    if (this.backend.away) throw new CaissonError('driver_failed', 'the fake backend does not answer');
+  }
+
+  #require(key: InstanceKey): FakeInstance {
+    this.#reach();
+    const instance = this.backend.instances.get(FakeBackend.nameOf(key));
+    if (instance === undefined)
+      throw new CaissonError('instance_lost', `there is no instance of ${FakeBackend.nameOf(key)}`);
+    return instance;
+  }
+}

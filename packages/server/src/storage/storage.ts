@@ -1,0 +1,111 @@
+import type { Id } from '@caisson/contract';
+
+/**
+ * Storage keeps the root filesystems of sandboxes and their snapshots, for drivers that do not own the filesystem.
+ *
+ * Vocabulary
+ * - **Image**: an immutable root filesystem, named by its content digest. Storage is given its unpacked layers.
+ * - **Rootfs**: the writable filesystem of one sandbox, named by the sandbox's id. It outlives instances: `stop` keeps
+ *   it, `recreate` replaces it.
+ * - **Snapshot**: a rootfs at one moment, immutable, named by its id. It outlives the sandbox it was taken of.
+ *
+ * Laws
+ * 1. `prepare` and `clone` are idempotent by the sandbox's id: a second call answers the same rootfs. `destroy`,
+ *    `removeSnapshot` of what is not there succeed.
+ * 2. Each change is all or nothing, also under `kill -9`: after a restart a thing is listed and whole, or it is not
+ *    listed. What was being made or deleted is finished or removed by `recover`, and never mistaken for something live.
+ * 3. A snapshot never changes, whatever is done to its rootfs, to other snapshots, or to the image.
+ * 4. `rollback` gives exactly the tree of the snapshot. Later snapshots are kept.
+ * 5. Space that cannot be had is `storage_full` (the pool) or `disk_quota_exceeded` (the sandbox's own limit); nothing
+ *    is half-done because of it, and destroying always works.
+ * 6. Every method takes a signal; aborted, it rejects soon and law 2 holds.
+ *
+ * Example
+ *
+ *   const rootfs = await storage.prepare({ sandbox, image, quotaBytes }, signal);
+ *   // … the sandbox writes into rootfs.path …
+ *   await storage.snapshot(sandbox, snapshot, signal);
+ *   // … an agent breaks everything …
+ *   await storage.rollback(sandbox, snapshot, signal);      // as it was
+ *   await storage.clone(snapshot, { sandbox: other }, signal);
+ *   await storage.destroy(sandbox, signal);                 // the snapshot and the clone live on
+ */
+export interface Storage {
+  readonly name: string;
+  readonly capabilities: StorageCapabilities;
+  probe(signal: AbortSignal): Promise<StorageProbe>;
+  /** Finishes or removes what a killed process left half-done. Called before anything else. */
+  recover(signal: AbortSignal): Promise<readonly string[]>;
+  prepare(request: PrepareRequest, signal: AbortSignal): Promise<Rootfs>;
+  snapshot(sandbox: Id<'sandbox'>, snapshot: Id<'snapshot'>, signal: AbortSignal): Promise<void>;
+  rollback(sandbox: Id<'sandbox'>, snapshot: Id<'snapshot'>, signal: AbortSignal): Promise<Rootfs>;
+  clone(from: Id<'snapshot'>, to: CloneRequest, signal: AbortSignal): Promise<Rootfs>;
+  usage(of: Id<'sandbox'> | Id<'snapshot'>, signal: AbortSignal): Promise<Usage>;
+  /** Changes the limit of a live rootfs. `null` removes it. `quota_not_available` where it cannot be enforced. */
+  quota(sandbox: Id<'sandbox'>, bytes: number | null, signal: AbortSignal): Promise<void>;
+  destroy(sandbox: Id<'sandbox'>, signal: AbortSignal): Promise<void>;
+  removeSnapshot(snapshot: Id<'snapshot'>, signal: AbortSignal): Promise<void>;
+  list(signal: AbortSignal): Promise<StorageListing>;
+  health(signal: AbortSignal): Promise<PoolHealth>;
+}
+
+export interface StorageCapabilities {
+  /** What a snapshot costs: the same whatever changed, or more with each changed file. */
+  readonly snapshotCost: 'constant' | 'changed-files';
+  /** Whether a sandbox's own limit is enforced. */
+  readonly quota: boolean;
+}
+
+export type StorageProbe =
+  | { readonly usable: true; readonly detail: string }
+  | { readonly usable: false; readonly why: string; readonly fix: string };
+
+export interface ImageLayers {
+  readonly digest: string;
+  /** Folders of the unpacked layers, lowest first. */
+  readonly layers: readonly string[];
+}
+
+export interface PrepareRequest {
+  readonly sandbox: Id<'sandbox'>;
+  readonly image: ImageLayers;
+  readonly quotaBytes?: number;
+}
+
+export interface CloneRequest {
+  readonly sandbox: Id<'sandbox'>;
+  readonly quotaBytes?: number;
+}
+
+export interface Rootfs {
+  readonly sandbox: Id<'sandbox'>;
+  /** Where it is mounted on the host. */
+  readonly path: string;
+}
+
+export interface Usage {
+  /** Bytes that only this thing holds: what deleting it would give back. */
+  readonly exclusiveBytes: number;
+  readonly quotaBytes: number | null;
+}
+
+export interface StorageListing {
+  readonly sandboxes: readonly Id<'sandbox'>[];
+  readonly snapshots: readonly { readonly id: Id<'snapshot'>; readonly sandbox: Id<'sandbox'> }[];
+}
+
+export interface PoolHealth {
+  readonly state: 'ok' | 'warn' | 'critical';
+  readonly totalBytes: number;
+  readonly freeBytes: number;
+  readonly detail: string;
+}
+
+/** Above `warn` the pool is reported as degraded; above `critical` new sandboxes are refused. */
+export const poolThresholds = { warn: 0.85, critical: 0.95 } as const;
+
+export function poolState(totalBytes: number, freeBytes: number): PoolHealth['state'] {
+  const used = totalBytes === 0 ? 1 : 1 - freeBytes / totalBytes;
+  if (used >= poolThresholds.critical) return 'critical';
+  return used >= poolThresholds.warn ? 'warn' : 'ok';
+}

@@ -1,0 +1,9 @@
+// `npm run bench`: sets the clone up, builds it, and measures. Arguments are those of bench/run.ts.
+import { join } from 'node:path';
+import { build, root, run, setup } from './setup.mjs';
+
+setup();
+if (!build()) process.exit(1);
+process.exit(
+  run(process.execPath, ['--expose-gc', join(root, 'bench', 'dist', 'run.js'), ...process.argv.slice(2)]) ? 0 : 1,
+);

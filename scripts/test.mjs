@@ -1,0 +1,60 @@
+// `npm test`: sets the clone up, then runs every check and ends with one line that counts them.
+// A check that is not a test of vitest (types, lint, format) counts as one.
+import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { build, root, run, setup } from './setup.mjs';
+
+const long = process.argv.includes('--long');
+const filters = process.argv.slice(2).filter((argument) => argument !== '--long');
+const report = join(root, '.cache', long ? 'test-long.json' : 'test.json');
+const counts = { passed: 0, failed: 0, skipped: 0 };
+
+function check(name, succeeded) {
+  counts[succeeded ? 'passed' : 'failed'] += 1;
+  console.log(`${succeeded ? '✓' : '✗'} ${name}`);
+  return succeeded;
+}
+
+function runVitest() {
+  mkdirSync(join(root, '.cache'), { recursive: true });
+  rmSync(report, { force: true });
+  const args = ['run', '--reporter=default', '--reporter=json', `--outputFile.json=${report}`, ...filters];
+  const succeeded = run('vitest', args, { env: long ? { CAISSON_LONG: '1' } : {} });
+  if (!existsSync(report)) {
+    check('vitest wrote no report', false);
+    return;
+  }
+  const results = JSON.parse(readFileSync(report, 'utf8'));
+  const tests = results.testResults.flatMap((file) =>
+    file.assertionResults.map((test) => ({ ...test, file: file.name })),
+  );
+  for (const test of tests) {
+    if (test.status === 'passed') counts.passed += 1;
+    else if (test.status === 'failed') counts.failed += 1;
+    else judgeSkip(test);
+  }
+  // A file that cannot be loaded has no tests to count, and an error outside of any test counts nowhere else.
+  if (!succeeded && counts.failed === 0) check('vitest failed outside of its tests', false);
+}
+
+/** On CI a skip is a failure: everything that it should have is installed by the setup. */
+function judgeSkip(test) {
+  const reason = test.meta?.skipReason ?? 'no reason given';
+  const forbidden = process.env.CI === 'true' && test.meta?.skipOnCi !== true;
+  counts[forbidden ? 'failed' : 'skipped'] += 1;
+  console.log(`${forbidden ? '✗ skipped on CI' : '- skipped'}: ${test.fullName} (${reason})`);
+}
+
+setup();
+if (check('types and build', build())) {
+  if (!long) {
+    check('lint', run('biome', ['lint', '--error-on-warnings', '.']));
+    check(
+      'format',
+      run('biome', ['format', '.']) && run('biome', ['check', '--linter-enabled=false', '.'], { quiet: true }),
+    );
+  }
+  runVitest();
+}
+console.log(`${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`);
+process.exit(counts.failed === 0 ? 0 : 1);

@@ -1,0 +1,221 @@
+import { type Id, newId, type Owner } from '@caisson/contract';
+import { normalizeUserWorkspaceSpec } from '@caisson/workspace-composition';
+import { afterEach, describe, expect, type TestContext, test } from 'vitest';
+import {
+  type Ability,
+  abilityMethods,
+  type CreateRequest,
+  type Driver,
+  hasAbility,
+  type InstanceKey,
+} from '../../packages/server/src/drivers/driver.ts';
+import { type DeclaredSkip, withSkips } from './skips.ts';
+
+/** What a driver under test brings along. */
+export interface DriverUnderTest {
+  readonly driver: Driver;
+  /** A driver in a new process over the same backend: nothing may be remembered in memory alone. */
+  restart(): Promise<Driver>;
+  /** Makes what a `create` needs beyond the blueprint: a root filesystem or an image. */
+  request(key: InstanceKey, owner: Owner): Promise<CreateRequest>;
+  /** Removes the instance behind the driver's back. */
+  removeBehindItsBack(key: InstanceKey): Promise<void>;
+  /** Puts an instance without an owner onto the backend; answers what the backend calls it. */
+  makeOrphan(): Promise<string>;
+  close(): Promise<void>;
+}
+
+/** One suite for every driver: the laws of driver.ts, one test each. */
+export function describeDriver(
+  name: string,
+  make: () => Promise<DriverUnderTest>,
+  options: { skip?: readonly DeclaredSkip[] } = {},
+): void {
+  const skips = withSkips(options.skip ?? []);
+  const owner: Owner = { tenant: 'acme', project: 'web', principal: 'ada' };
+  const never = new AbortController().signal;
+  const opened: DriverUnderTest[] = [];
+
+  async function open(): Promise<DriverUnderTest> {
+    const made = await make();
+    opened.push(made);
+    return made;
+  }
+
+  function law(title: string, body: (context: TestContext) => Promise<void>): void {
+    skips.know(title);
+    test(title, async (context) => {
+      skips.begin(title, context);
+      await body(context);
+    });
+  }
+
+  const key = (sandbox: Id<'sandbox'> = newId('sandbox'), incarnation = 1): InstanceKey => ({ sandbox, incarnation });
+
+  describe(`driver ${name}`, () => {
+    afterEach(async () => {
+      for (const made of opened.splice(0)) await made.close();
+    });
+
+    law('is usable and says which version it is', async () => {
+      const { driver } = await open();
+      expect(await driver.probe(never)).toMatchObject({ usable: true, version: expect.stringMatching(/./) });
+    });
+
+    law('declares exactly the abilities that it has', async () => {
+      const { driver } = await open();
+      for (const [ability, methods] of Object.entries(abilityMethods)) {
+        for (const method of methods) {
+          expect(typeof driver[method] === 'function', `${ability}: ${method}`).toBe(
+            hasAbility(driver, ability as Ability),
+          );
+        }
+      }
+    });
+
+    law('supports a plain blueprint', async () => {
+      const { driver } = await open();
+      expect(driver.supports(normalizeUserWorkspaceSpec({ source: { kind: 'none' } }))).toEqual([]);
+    });
+
+    law('creates an instance that runs and is listed with its whole owner', async () => {
+      const { driver, request } = await open();
+      const wanted = key();
+      const instance = await driver.create(await request(wanted, owner), never);
+      expect(instance).toMatchObject({ key: wanted, owner });
+      expect(await driver.inspect(wanted, never)).toEqual({ status: 'running' });
+      expect((await driver.list(never)).instances).toContainEqual({ key: wanted, owner, ended: false });
+    });
+
+    law('keeps the scope of an owner', async () => {
+      const { driver, request } = await open();
+      const wanted = key();
+      await driver.create(await request(wanted, { ...owner, scope: 'night' }), never);
+      expect((await driver.list(never)).instances).toContainEqual({
+        key: wanted,
+        owner: { ...owner, scope: 'night' },
+        ended: false,
+      });
+    });
+
+    law('creates one instance for one key, however often it is asked', async () => {
+      const { driver, request } = await open();
+      const asked = await request(key(), owner);
+      const first = await driver.create(asked, never);
+      const again = await Promise.all([driver.create(asked, never), driver.create(asked, never)]);
+      for (const instance of again) expect(instance.key).toEqual(first.key);
+      expect((await driver.list(never)).instances).toHaveLength(1);
+    });
+
+    law('keeps incarnations of one sandbox apart', async () => {
+      const { driver, request } = await open();
+      const old = key();
+      const next = key(old.sandbox, 2);
+      await driver.create(await request(old, owner), never);
+      await driver.create(await request(next, owner), never);
+      await driver.destroy(old, never);
+      expect(await driver.inspect(old, never)).toEqual({ status: 'gone' });
+      expect(await driver.inspect(next, never)).toEqual({ status: 'running' });
+    });
+
+    law('destroys an instance, and destroying it again succeeds', async () => {
+      const { driver, request } = await open();
+      const wanted = key();
+      await driver.create(await request(wanted, owner), never);
+      await driver.destroy(wanted, never);
+      await driver.destroy(wanted, never);
+      expect(await driver.inspect(wanted, never)).toEqual({ status: 'gone' });
+      expect((await driver.list(never)).instances).toEqual([]);
+    });
+
+    law('destroys what never existed, and inspects it as gone', async () => {
+      const { driver } = await open();
+      const unknown = key();
+      expect(await driver.inspect(unknown, never)).toEqual({ status: 'gone' });
+      await driver.destroy(unknown, never);
+    });
+
+    law('finds everything again after a restart', async () => {
+      const made = await open();
+      const wanted = key();
+      await made.driver.create(await made.request(wanted, owner), never);
+      const restarted = await made.restart();
+      expect((await restarted.list(never)).instances).toContainEqual({ key: wanted, owner, ended: false });
+      expect(await restarted.inspect(wanted, never)).toEqual({ status: 'running' });
+      await restarted.destroy(wanted, never);
+      expect((await restarted.list(never)).instances).toEqual([]);
+    });
+
+    law('sees that an instance was removed behind its back', async () => {
+      const { driver, request, removeBehindItsBack } = await open();
+      const wanted = key();
+      await driver.create(await request(wanted, owner), never);
+      await removeBehindItsBack(wanted);
+      expect(await driver.inspect(wanted, never)).toEqual({ status: 'gone' });
+      await driver.destroy(wanted, never);
+    });
+
+    law('lists an instance without a whole owner as an orphan and not as an instance', async () => {
+      const { driver, makeOrphan } = await open();
+      const backendName = await makeOrphan();
+      const listing = await driver.list(never);
+      expect(listing.instances).toEqual([]);
+      expect(listing.orphans.map((orphan) => orphan.backendName)).toEqual([backendName]);
+    });
+
+    law('refuses to begin when it is already aborted, and leaves nothing', async () => {
+      const { driver, request } = await open();
+      const wanted = key();
+      const asked = await request(wanted, owner);
+      await expect(driver.create(asked, AbortSignal.abort())).rejects.toThrow();
+      expect(await driver.inspect(wanted, never)).toEqual({ status: 'gone' });
+      expect((await driver.list(never)).instances).toEqual([]);
+    });
+
+    law('creates twenty instances at once and destroys them at once', async () => {
+      const { driver, request } = await open();
+      const keys = Array.from({ length: 20 }, () => key());
+      await Promise.all(keys.map(async (wanted) => driver.create(await request(wanted, owner), never)));
+      expect((await driver.list(never)).instances).toHaveLength(20);
+      await Promise.all(keys.map((wanted) => driver.destroy(wanted, never)));
+      expect((await driver.list(never)).instances).toEqual([]);
+    });
+
+    law('pauses and resumes, where it can', async () => {
+      const { driver, request } = await open();
+      if (!driver.pause || !driver.resume) return expect(driver.capabilities.pause).toBe('none');
+      const wanted = key();
+      await driver.create(await request(wanted, owner), never);
+      await driver.pause(wanted, never);
+      expect(await driver.inspect(wanted, never)).toEqual({ status: 'paused' });
+      await driver.resume(wanted, never);
+      expect(await driver.inspect(wanted, never)).toEqual({ status: 'running' });
+    });
+
+    law('halts and begins again from what it kept, where it can', async () => {
+      const { driver, request } = await open();
+      if (!driver.halt) return expect(driver.capabilities.halt).toBe(false);
+      const wanted = key();
+      const asked = await request(wanted, owner);
+      await driver.create(asked, never);
+      await driver.halt(wanted, never);
+      await driver.halt(wanted, never);
+      expect(await driver.inspect(wanted, never)).toEqual({ status: 'gone' });
+      await driver.create({ ...asked, fromKept: true }, never);
+      expect(await driver.inspect(wanted, never)).toEqual({ status: 'running' });
+    });
+
+    law('measures an instance that runs, and refuses to measure one that is gone, where it can', async () => {
+      const { driver, request } = await open();
+      if (!driver.stats) return expect(driver.capabilities.stats).toBe(false);
+      const wanted = key();
+      await driver.create(await request(wanted, owner), never);
+      const stats = await driver.stats(wanted, never);
+      for (const value of Object.values(stats)) expect(value).toBeGreaterThanOrEqual(0);
+      await driver.destroy(wanted, never);
+      await expect(driver.stats(wanted, never)).rejects.toMatchObject({ code: 'instance_lost' });
+    });
+
+    test('every declared skip names a test of this suite', () => expect(skips.unknown()).toEqual([]));
+  });
+}

@@ -1,0 +1,217 @@
+import { type Id, newId } from '@caisson/contract';
+import { afterEach, describe, expect, test } from 'vitest';
+import { type ImageLayers, poolState, type Rootfs, type Storage } from '../../packages/server/src/storage/storage.ts';
+import { type DeclaredSkip, withSkips } from './skips.ts';
+
+/** What a storage under test brings along: an image, and hands that reach into a root filesystem. */
+export interface StorageUnderTest {
+  readonly storage: Storage;
+  readonly image: ImageLayers;
+  /** What the image contains: path and content. */
+  readonly imageFiles: Readonly<Record<string, string>>;
+  /** A storage in a new process over the same pool. */
+  restart(): Promise<Storage>;
+  write(rootfs: Rootfs, path: string, content: string): Promise<void>;
+  remove(rootfs: Rootfs, path: string): Promise<void>;
+  /** Every file in it with its content. */
+  read(rootfs: Rootfs): Promise<Record<string, string>>;
+  close(): Promise<void>;
+}
+
+/** One suite for every storage: the laws of storage.ts, one test each. */
+export function describeStorage(
+  name: string,
+  make: () => Promise<StorageUnderTest>,
+  options: { skip?: readonly DeclaredSkip[] } = {},
+): void {
+  const skips = withSkips(options.skip ?? []);
+  const never = new AbortController().signal;
+  const opened: StorageUnderTest[] = [];
+
+  async function open(): Promise<StorageUnderTest> {
+    const made = await make();
+    opened.push(made);
+    return made;
+  }
+
+  function law(title: string, body: () => Promise<void>): void {
+    skips.know(title);
+    test(title, async (context) => {
+      skips.begin(title, context);
+      await body();
+    });
+  }
+
+  const sandboxId = (): Id<'sandbox'> => newId('sandbox');
+  const snapshotId = (): Id<'snapshot'> => newId('snapshot');
+
+  describe(`storage ${name}`, () => {
+    afterEach(async () => {
+      for (const made of opened.splice(0)) await made.close();
+    });
+
+    law('is usable and has nothing to recover when it is new', async () => {
+      const { storage } = await open();
+      expect(await storage.probe(never)).toMatchObject({ usable: true });
+      expect(await storage.recover(never)).toEqual([]);
+    });
+
+    law('prepares the tree of the image, the same rootfs however often it is asked', async () => {
+      const { storage, image, imageFiles, read, write } = await open();
+      const sandbox = sandboxId();
+      const rootfs = await storage.prepare({ sandbox, image }, never);
+      expect(await read(rootfs)).toEqual(imageFiles);
+      await write(rootfs, 'mine', 'kept');
+      const again = await storage.prepare({ sandbox, image }, never);
+      expect(again.path).toBe(rootfs.path);
+      expect(await read(again)).toEqual({ ...imageFiles, mine: 'kept' });
+    });
+
+    law('keeps two sandboxes of one image apart, and the image untouched', async () => {
+      const { storage, image, imageFiles, read, write, remove } = await open();
+      const [firstFile = ''] = Object.keys(imageFiles);
+      const one = await storage.prepare({ sandbox: sandboxId(), image }, never);
+      const two = await storage.prepare({ sandbox: sandboxId(), image }, never);
+      await write(one, firstFile, 'changed');
+      await remove(two, firstFile);
+      const three = await storage.prepare({ sandbox: sandboxId(), image }, never);
+      expect((await read(one))[firstFile]).toBe('changed');
+      expect(await read(two)).not.toHaveProperty([firstFile]);
+      expect(await read(three)).toEqual(imageFiles);
+    });
+
+    law('refuses an image that it does not have', async () => {
+      const { storage, image } = await open();
+      const unknown = { ...image, digest: `sha256:${'0'.repeat(64)}`, layers: ['/nonexistent/layer'] };
+      await expect(storage.prepare({ sandbox: sandboxId(), image: unknown }, never)).rejects.toMatchObject({
+        code: 'image_not_found',
+      });
+      expect((await storage.list(never)).sandboxes).toEqual([]);
+    });
+
+    law('rolls back to exactly the tree of the snapshot, and keeps later snapshots', async () => {
+      const { storage, image, read, write, remove } = await open();
+      const sandbox = sandboxId();
+      const rootfs = await storage.prepare({ sandbox, image }, never);
+      await write(rootfs, 'a', '1');
+      const early = snapshotId();
+      await storage.snapshot(sandbox, early, never);
+      const before = await read(rootfs);
+      await write(rootfs, 'a', '2');
+      await write(rootfs, 'b', 'new');
+      for (const path of Object.keys(before)) if (path !== 'a') await remove(rootfs, path);
+      const late = snapshotId();
+      await storage.snapshot(sandbox, late, never);
+      const after = await read(rootfs);
+
+      expect(await read(await storage.rollback(sandbox, early, never))).toEqual(before);
+      expect(await read(await storage.rollback(sandbox, late, never))).toEqual(after);
+    });
+
+    law('takes one snapshot for one id, however often it is asked', async () => {
+      const { storage, image, read, write } = await open();
+      const sandbox = sandboxId();
+      const rootfs = await storage.prepare({ sandbox, image }, never);
+      const snapshot = snapshotId();
+      await storage.snapshot(sandbox, snapshot, never);
+      const before = await read(rootfs);
+      await write(rootfs, 'later', 'x');
+      await storage.snapshot(sandbox, snapshot, never);
+      expect(await read(await storage.rollback(sandbox, snapshot, never))).toEqual(before);
+    });
+
+    law('clones a snapshot whose sandbox is gone, and the clone is its own', async () => {
+      const { storage, image, read, write } = await open();
+      const sandbox = sandboxId();
+      const rootfs = await storage.prepare({ sandbox, image }, never);
+      await write(rootfs, 'a', '1');
+      const snapshot = snapshotId();
+      await storage.snapshot(sandbox, snapshot, never);
+      const expected = await read(rootfs);
+      await storage.destroy(sandbox, never);
+
+      const one = await storage.clone(snapshot, { sandbox: sandboxId() }, never);
+      const two = await storage.clone(snapshot, { sandbox: sandboxId() }, never);
+      await write(one, 'a', 'mine');
+      expect(await read(two)).toEqual(expected);
+      expect((await read(one)).a).toBe('mine');
+    });
+
+    law('refuses to roll back or clone what does not exist', async () => {
+      const { storage, image } = await open();
+      const sandbox = sandboxId();
+      await storage.prepare({ sandbox, image }, never);
+      await expect(storage.rollback(sandbox, snapshotId(), never)).rejects.toMatchObject({
+        code: 'snapshot_not_found',
+      });
+      await expect(storage.clone(snapshotId(), { sandbox: sandboxId() }, never)).rejects.toMatchObject({
+        code: 'snapshot_not_found',
+      });
+    });
+
+    law('lists what there is and nothing else, also after a restart', async () => {
+      const made = await open();
+      const { storage, image } = made;
+      const [kept, dropped] = [sandboxId(), sandboxId()];
+      const [snapshot, removed] = [snapshotId(), snapshotId()];
+      await storage.prepare({ sandbox: kept, image }, never);
+      await storage.prepare({ sandbox: dropped, image }, never);
+      await storage.snapshot(dropped, snapshot, never);
+      await storage.snapshot(kept, removed, never);
+      await storage.destroy(dropped, never);
+      await storage.removeSnapshot(removed, never);
+      const restarted = await made.restart();
+      await restarted.recover(never);
+      expect(await restarted.list(never)).toEqual({
+        sandboxes: [kept],
+        snapshots: [{ id: snapshot, sandbox: dropped }],
+      });
+    });
+
+    law('destroys what is not there without complaint', async () => {
+      const { storage } = await open();
+      await storage.destroy(sandboxId(), never);
+      await storage.removeSnapshot(snapshotId(), never);
+    });
+
+    law('counts what a sandbox holds', async () => {
+      const { storage, image, write } = await open();
+      const sandbox = sandboxId();
+      const rootfs = await storage.prepare({ sandbox, image }, never);
+      const before = await storage.usage(sandbox, never);
+      await write(rootfs, 'big', 'x'.repeat(100_000));
+      const after = await storage.usage(sandbox, never);
+      expect(after.exclusiveBytes - before.exclusiveBytes).toBeGreaterThanOrEqual(100_000);
+    });
+
+    law('enforces a quota, and lifts it', async () => {
+      const { storage, image, write, read } = await open();
+      const sandbox = sandboxId();
+      const quotaBytes = 16 * 1024 * 1024;
+      const setQuota = storage.quota(sandbox, quotaBytes, never);
+      if (!storage.capabilities.quota) return expect(setQuota).rejects.toMatchObject({ code: 'quota_not_available' });
+      await setQuota.catch(() => {});
+      const rootfs = await storage.prepare({ sandbox, image, quotaBytes: 200_000 }, never);
+      expect((await storage.usage(sandbox, never)).quotaBytes).toBe(200_000);
+      await expect(write(rootfs, 'big', 'x'.repeat(400_000))).rejects.toThrow();
+      await storage.quota(sandbox, null, never);
+      await write(rootfs, 'big', 'x'.repeat(400_000));
+      expect((await read(rootfs)).big).toHaveLength(400_000);
+    });
+
+    law('tells the health of its pool', async () => {
+      const { storage } = await open();
+      const health = await storage.health(never);
+      expect(health.freeBytes).toBeLessThanOrEqual(health.totalBytes);
+      expect(health.state).toBe(poolState(health.totalBytes, health.freeBytes));
+    });
+
+    law('refuses to begin when it is already aborted, and leaves nothing', async () => {
+      const { storage, image } = await open();
+      await expect(storage.prepare({ sandbox: sandboxId(), image }, AbortSignal.abort())).rejects.toThrow();
+      expect((await storage.list(never)).sandboxes).toEqual([]);
+    });
+
+    test('every declared skip names a test of this suite', () => expect(skips.unknown()).toEqual([]));
+  });
+}
