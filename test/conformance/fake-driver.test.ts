@@ -1,30 +1,48 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { newId } from '@caisson/contract';
 import { normalizeUserWorkspaceSpec } from '@caisson/workspace-composition';
 import { expect, test } from 'vitest';
 import type { CreateRequest, Driver } from '../../packages/server/src/drivers/driver.ts';
-import { FakeBackend, FakeDriver, type FakeStep } from '../../packages/server/src/drivers/fake/fake-driver.ts';
-import { describeDriver } from './describe-driver.ts';
+import { FakeBackend } from '../../packages/server/src/drivers/fake/fake-backend.ts';
+import { FakeDriver, type FakeStep } from '../../packages/server/src/drivers/fake/fake-driver.ts';
+import { type DriverUnderTest, describeDriver } from './describe-driver.ts';
 
 const blueprint = normalizeUserWorkspaceSpec({ source: { kind: 'none' } });
 
-describeDriver('fake', async () => {
-  const backend = new FakeBackend();
+async function fake(backend: FakeBackend, reopen: () => FakeBackend, close: () => void): Promise<DriverUnderTest> {
   const driver = new FakeDriver({ backend });
   return {
     driver,
-    restart: async () => new FakeDriver({ backend }),
+    restart: async () => new FakeDriver({ backend: reopen() }),
     request: async (key, owner) => ({ key, owner, labels: {}, blueprint }),
     removeBehindItsBack: async (key) => backend.remove(key),
     async makeOrphan() {
-      const key = { sandbox: newId('sandbox'), incarnation: 1 };
-      await driver.create(
-        { key, owner: { tenant: 'a', project: 'b', principal: 'c' }, labels: {}, blueprint },
-        signal(),
-      );
-      return backend.forgetOwner(key);
+      const asked = request();
+      await driver.create(asked, signal());
+      return backend.forgetOwner(asked.key);
     },
-    close: async () => {},
+    close: async () => close(),
   };
+}
+
+describeDriver('fake', async () => {
+  const backend = new FakeBackend();
+  return fake(
+    backend,
+    () => backend,
+    () => {},
+  );
+});
+
+describeDriver('fake in a folder', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'caisson-fake-'));
+  return fake(
+    new FakeBackend(folder),
+    () => new FakeBackend(folder),
+    () => rmSync(folder, { recursive: true }),
+  );
 });
 
 const signal = () => new AbortController().signal;

@@ -351,6 +351,16 @@ export const errorTable = {
     'Install that version or a later one.',
   ),
   address_in_use: row('unavailable', 'The address is in use', 'Choose another with `--listen`, or stop what uses it.'),
+  address_unavailable: row(
+    'unavailable',
+    'The address cannot be listened on',
+    'Choose another with `--listen`, or run the server with the rights that it needs.',
+  ),
+  listen_needs_key: row(
+    'invalid',
+    'An address that others can reach needs an API key',
+    'Make one first with `caisson keys create`, or listen on loopback.',
+  ),
   server_unreachable: row(
     'unavailable',
     'The server cannot be reached',

@@ -18,6 +18,7 @@ import type {
   Listing,
   Probe,
 } from '../driver.ts';
+import { FakeBackend, type FakeInstance } from './fake-backend.ts';
 
 /**
  * A driver without a backend, for everything above drivers. It keeps the laws of `driver.ts` to the letter, on a
@@ -36,43 +37,6 @@ export type FakeStep =
   | 'resume.before'
   | 'halt.before'
   | 'stats.before';
-
-interface FakeInstance {
-  readonly labels: Readonly<Record<string, string>>;
-  readonly key: InstanceKey;
-  readonly beganAt: number;
-  status: 'making' | 'running' | 'paused' | 'halted' | 'ended';
-  endedBecause?: { reason: 'out_of_memory' | 'guest_gone'; message: string };
-}
-
-/** Where the fake's instances live. Two drivers over one backend are the server before and after a restart. */
-export class FakeBackend {
-  readonly instances = new Map<string, FakeInstance>();
-  /** A backend that is away answers `unknown` to every inspection and fails everything else. */
-  away = false;
-
-  static nameOf(key: InstanceKey): string {
-    return `${key.sandbox}.${key.incarnation}`;
-  }
-
-  /** What somebody else did behind our back. */
-  remove(key: InstanceKey): void {
-    this.instances.delete(FakeBackend.nameOf(key));
-  }
-
-  /** Leaves the instance without the labels that tell its owner; answers what the backend calls it. */
-  forgetOwner(key: InstanceKey): string {
-    const name = FakeBackend.nameOf(key);
-    const instance = this.instances.get(name);
-    if (instance) this.instances.set(name, { ...instance, labels: {} });
-    return name;
-  }
-
-  end(key: InstanceKey, reason: 'out_of_memory' | 'guest_gone', message: string): void {
-    const instance = this.instances.get(FakeBackend.nameOf(key));
-    if (instance) Object.assign(instance, { status: 'ended', endedBecause: { reason, message } });
-  }
-}
 
 export interface FakeOptions {
   readonly backend?: FakeBackend;
@@ -120,19 +84,19 @@ export class FakeDriver implements Driver {
     await this.faults.pass('create.before', signal);
     this.#reach();
     const name = FakeBackend.nameOf(request.key);
-    const present = this.backend.instances.get(name);
+    const present = this.backend.find(name);
     if (present !== undefined && present.status !== 'making' && present.status !== 'halted') {
       return this.#instance(request.key, request.owner);
     }
     const labels = { ...request.labels, ...ownerLabels(request.owner) };
-    const made: FakeInstance = { labels, key: request.key, beganAt: Date.now(), status: 'making' };
-    this.backend.instances.set(name, made);
+    const vanish = () => this.backend.remove(request.key);
+    this.backend.put({ labels, key: request.key, status: 'making' });
     try {
-      await this.faults.pass('create.made', signal, () => this.backend.instances.delete(name));
-      made.status = 'running';
-      await this.faults.pass('create.after', signal, () => this.backend.instances.delete(name));
+      await this.faults.pass('create.made', signal, vanish);
+      this.backend.put({ labels, key: request.key, status: 'running' });
+      await this.faults.pass('create.after', signal, vanish);
     } catch (error) {
-      if (this.backend.instances.get(name) === made) this.backend.instances.delete(name);
+      vanish();
       throw error;
     }
     return this.#instance(request.key, request.owner);
@@ -141,7 +105,7 @@ export class FakeDriver implements Driver {
   async inspect(key: InstanceKey, signal: AbortSignal): Promise<Inspection> {
     await this.faults.pass('inspect.before', signal, () => this.backend.remove(key));
     if (this.backend.away) return { status: 'unknown', message: 'the fake backend does not answer' };
-    const instance = this.backend.instances.get(FakeBackend.nameOf(key));
+    const instance = this.backend.find(FakeBackend.nameOf(key));
     if (instance === undefined || instance.status === 'halted') return { status: 'gone' };
     if (instance.endedBecause) return { status: 'ended', ...instance.endedBecause };
     if (instance.status === 'making')
@@ -161,7 +125,7 @@ export class FakeDriver implements Driver {
     this.#reach();
     const instances: { key: InstanceKey; owner: Owner; ended: boolean }[] = [];
     const orphans: { backendName: string; key: InstanceKey }[] = [];
-    for (const [backendName, instance] of this.backend.instances) {
+    for (const [backendName, instance] of this.backend.all()) {
       const owner = ownerFromLabels(instance.labels);
       if (owner === undefined) orphans.push({ backendName, key: instance.key });
       else if (instance.status !== 'halted')
@@ -176,19 +140,19 @@ export class FakeDriver implements Driver {
 
   async pause(key: InstanceKey, signal: AbortSignal): Promise<void> {
     await this.faults.pass('pause.before', signal, () => this.backend.remove(key));
-    this.#require(key).status = 'paused';
+    this.backend.put({ ...this.#require(key), status: 'paused' });
   }
 
   async resume(key: InstanceKey, signal: AbortSignal): Promise<void> {
     await this.faults.pass('resume.before', signal, () => this.backend.remove(key));
-    this.#require(key).status = 'running';
+    this.backend.put({ ...this.#require(key), status: 'running' });
   }
 
   async halt(key: InstanceKey, signal: AbortSignal): Promise<void> {
     await this.faults.pass('halt.before', signal, () => this.backend.remove(key));
     this.#reach();
-    const instance = this.backend.instances.get(FakeBackend.nameOf(key));
-    if (instance) instance.status = 'halted';
+    const instance = this.backend.find(FakeBackend.nameOf(key));
+    if (instance) this.backend.put({ ...instance, status: 'halted' });
   }
 
   async stats(key: InstanceKey, signal: AbortSignal): Promise<InstanceStats> {
@@ -207,7 +171,7 @@ export class FakeDriver implements Driver {
 
   #require(key: InstanceKey): FakeInstance {
     this.#reach();
-    const instance = this.backend.instances.get(FakeBackend.nameOf(key));
+    const instance = this.backend.find(FakeBackend.nameOf(key));
     if (instance === undefined)
       throw new CaissonError('instance_lost', `there is no instance of ${FakeBackend.nameOf(key)}`);
     return instance;

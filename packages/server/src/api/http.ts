@@ -1,0 +1,239 @@
+import { CaissonError, fieldProblems, newId, type Route, type RouteName, routeNames, routes } from '@caisson/contract';
+import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
+import type { z } from 'zod';
+import { readDocument } from '../documents/read-document.ts';
+import type { Logger } from '../telemetry/log.ts';
+import { type Caller, projectOf, requireScope } from '../tenancy/caller.ts';
+import { authenticate } from './authenticate.ts';
+import { docsPage } from './docs-page.ts';
+import { streamEvents } from './event-stream.ts';
+import type { Answer, ApiContext, Call, Handler, Handlers } from './handler.ts';
+import { registerHealth } from './health.ts';
+import { guardHost } from './host-guard.ts';
+import { idempotentRequest, runOnce } from './idempotent.ts';
+import type { Listener } from './listener.ts';
+import { openApi } from './openapi.ts';
+import { sendProblem, translate } from './problem-reply.ts';
+import { eventHandlers, position, sandboxHandlers } from './sandbox-handlers.ts';
+import { systemHandlers } from './system-handlers.ts';
+
+/** A spec of a megabyte is refused by its own bounds; what is around it is small. */
+const bodyLimit = 1_500_000;
+/** A client that takes longer than this to send its request is stuck or means harm. */
+const requestTimeoutMs = 30_000;
+const maxHeaderBytes = 16_384;
+
+export interface HttpOptions {
+  readonly listener: Listener;
+  readonly allowHosts: readonly string[];
+  readonly log: Logger;
+  /** Ends the streams, which would otherwise keep the server from closing. */
+  readonly shutdown: AbortSignal;
+}
+
+const handlers: Handlers = { ...sandboxHandlers, ...eventHandlers, ...systemHandlers };
+
+/** One HTTP server for one listener: parse → call → render, nothing else. */
+export function createHttp(context: ApiContext, options: HttpOptions): FastifyInstance {
+  const { listener, allowHosts, log } = options;
+  const app = fastify({
+    bodyLimit,
+    requestTimeout: requestTimeoutMs,
+    connectionTimeout: 0,
+    keepAliveTimeout: 60_000,
+    http: { maxHeaderSize: maxHeaderBytes, headersTimeout: requestTimeoutMs },
+    genReqId: () => newId('request'),
+    forceCloseConnections: 'idle',
+    exposeHeadRoutes: false,
+    clientErrorHandler: refuseConnection,
+    logger: false,
+  });
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('application/json', { parseAs: 'string' }, app.getDefaultJsonParser('error', 'error'));
+  app.addContentTypeParser(
+    ['application/yaml', 'application/x-yaml', 'text/yaml'],
+    { parseAs: 'string' },
+    async (_: FastifyRequest, body: string) => readDocument(body, 'body_malformed', 'the body'),
+  );
+  app.addHook('onRequest', async (request) => guardHost(listener, request.headers, allowHosts));
+  app.addHook('onResponse', async (request, reply) => observe(context, log, request, reply));
+  app.setErrorHandler((error, request, reply) => sendProblem(reply, request, translate(error, log, request.id)));
+  app.setNotFoundHandler((request, reply) => sendProblem(reply, request, unknownRoute(request)));
+  for (const name of routeNames) register(app, context, options, name);
+  registerHealth(app, context);
+  let document: string | undefined;
+  app.get('/v1/openapi.json', (_, reply) => {
+    document ??= JSON.stringify(openApi(context.version));
+    return reply.type('application/json').send(document);
+  });
+  app.get('/docs', (_, reply) =>
+    reply
+      .type('text/html')
+      .header('content-security-policy', "default-src 'none'; style-src 'unsafe-inline'")
+      .send(docsPage(context.version)),
+  );
+  return app;
+}
+
+function register(app: FastifyInstance, context: ApiContext, options: HttpOptions, name: RouteName): void {
+  const route: Route = routes[name];
+  app.route({
+    method: route.method,
+    url: route.path.replace(/\{(\w+)\}/g, ':$1'),
+    config: { route: name },
+    handler: async (request, reply) => {
+      const caller = await callerOf(request, route, context, options.listener);
+      const call = {
+        caller,
+        params: parse(route.params, request.params, 'params', {}),
+        query: parse(route.query, request.query, 'query', {}),
+        body: parse(route.body, request.body ?? {}, 'body', undefined),
+      } as Call<RouteName>;
+      if (route.stream && /\btext\/event-stream\b/.test(request.headers.accept ?? '')) {
+        return stream(request, reply, context, options, call);
+      }
+      const answer = await run(name, route, context, request, call);
+      return reply.code(answer.status).type('application/json').send(JSON.stringify(answer.body));
+    },
+  });
+}
+
+async function callerOf(
+  request: FastifyRequest,
+  route: Route,
+  context: ApiContext,
+  listener: Listener,
+): Promise<Caller> {
+  const caller = await authenticateUnless(route.scope === null, request, context, listener);
+  if (route.scope !== null) requireScope(caller, route.scope);
+  return caller;
+}
+
+async function authenticateUnless(
+  open: boolean,
+  request: FastifyRequest,
+  context: ApiContext,
+  listener: Listener,
+): Promise<Caller> {
+  if (open) return { owner: { tenant: '', project: '', principal: '' }, scope: 'read', key: null };
+  return authenticate(listener, request.headers, context.keys);
+}
+
+async function run(
+  name: RouteName,
+  route: Route,
+  context: ApiContext,
+  request: FastifyRequest,
+  call: Call<RouteName>,
+): Promise<Answer> {
+  // The table ties each name to its handler; TypeScript cannot follow a name that is not a constant.
+  const handler = handlers[name] as Handler<RouteName>;
+  const key = route.idempotencyKey ? request.headers['idempotency-key'] : undefined;
+  if (typeof key !== 'string') return handler(context, call);
+  const idempotency = idempotentRequest(name, call.caller, key, request.params, request.body);
+  const { waitSeconds = 60 } = (call.body ?? {}) as { waitSeconds?: number };
+  const successStatus = 201 in route.responses ? 201 : 200;
+  return runOnce(context, idempotency, { waitSeconds, successStatus }, () =>
+    handler(context, { ...call, idempotency }),
+  );
+}
+
+async function stream(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  context: ApiContext,
+  options: HttpOptions,
+  call: Call<RouteName>,
+): Promise<void> {
+  const { caller } = call;
+  const { id } = call.params as { id?: string };
+  const { after, project } = call.query as { after?: string; project?: string };
+  const filter =
+    id === undefined
+      ? { tenant: caller.owner.tenant, project: projectOf(caller, project) }
+      : { tenant: caller.owner.tenant, subject: (await context.sandboxes.get(caller, id)).id };
+  const last = request.headers['last-event-id'];
+  const resume = typeof last === 'string' ? last : after;
+  const from = resume === undefined ? await context.store.events.end() : position(resume);
+  reply.hijack();
+  await streamEvents(reply.raw, (signal) => context.feed.follow(filter, from, signal), options.shutdown).catch(
+    (error) => {
+      if (!reply.raw.headersSent) {
+        const problem = translate(error, options.log, request.id);
+        reply.raw.writeHead(problem.status).end();
+      }
+      reply.raw.destroy();
+    },
+  );
+}
+
+function parse<S extends z.ZodType, Empty>(
+  schema: S | undefined,
+  value: unknown,
+  where: string,
+  empty: Empty,
+): z.output<S> | Empty {
+  if (!schema) return empty;
+  const parsed = schema.safeParse(value, { reportInput: true });
+  if (parsed.success) return parsed.data;
+  const problems = fieldProblems(parsed.error.issues, where === 'body' ? [] : [where]);
+  const [first] = problems;
+  const more = problems.length > 1 ? ` (and ${problems.length - 1} more)` : '';
+  // An id that cannot be one is answered like one that does not exist.
+  if (where === 'params' && first?.path === 'params.id')
+    throw new CaissonError('sandbox_not_found', 'there is no such id');
+  throw new CaissonError('request_invalid', `${first?.path}: ${first?.message}${more}`, { problems });
+}
+
+function unknownRoute(request: FastifyRequest): CaissonError {
+  const path = request.url.split('?', 1)[0]?.slice(0, 200);
+  return new CaissonError('route_not_found', `there is no route ${request.method} ${path}`);
+}
+
+function observe(context: ApiContext, log: Logger, request: FastifyRequest, reply: FastifyReply): void {
+  const { route } = request.routeOptions.config as { route?: string };
+  const seconds = reply.elapsedTime / 1000;
+  const name = route ?? 'other';
+  context.metrics.request(name, reply.statusCode, seconds);
+  const level = reply.statusCode >= 500 ? 'warn' : request.method === 'GET' ? 'debug' : 'info';
+  const { id } = (request.params ?? {}) as { id?: string };
+  log[level](
+    {
+      request: request.id,
+      route: name,
+      status: reply.statusCode,
+      ms: Math.round(reply.elapsedTime * 100) / 100,
+      sandbox: id,
+    },
+    'request',
+  );
+}
+
+/** What Node refuses before there is a request: broken HTTP, headers without end, a client that never finishes. */
+function refuseConnection(error: NodeJS.ErrnoException, socket: import('node:net').Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const status =
+    error.code === 'HPE_HEADER_OVERFLOW'
+      ? '431 Request Header Fields Too Large'
+      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+        ? '408 Request Timeout'
+        : '400 Bad Request';
+  const code = status.startsWith('431')
+    ? 'headers_too_large'
+    : status.startsWith('408')
+      ? 'request_timeout'
+      : 'request_invalid';
+  const body = JSON.stringify({
+    type: `urn:caisson:error:${code}`,
+    title: status.slice(4),
+    status: Number(status.slice(0, 3)),
+    code,
+    detail: status.slice(4),
+  });
+  socket.end(
+    `HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-type: application/problem+json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  );
+}

@@ -1,0 +1,65 @@
+import { CaissonError, isId, profileRef, type RouteName } from '@caisson/contract';
+import { blueprintDigest } from '@caisson/workspace-composition/digest';
+import { normalize } from '../sandbox/compose.ts';
+import { requireScope } from '../tenancy/caller.ts';
+import type { Handlers } from './handler.ts';
+import { ok, page } from './sandbox-handlers.ts';
+
+type SystemRoute = Exclude<RouteName, `sandbox.${string}` | 'event.list'>;
+
+export const systemHandlers: Handlers<SystemRoute> = {
+  'profile.list': async ({ profiles }) => ok({ items: profiles.list() }),
+
+  'profile.get': async ({ profiles }, { params, query }) =>
+    ok(
+      profiles.get(
+        query.version === undefined ? params.name : profileRef({ name: params.name, version: query.version }),
+      ),
+    ),
+
+  'spec.normalize': async (_, { body }) => {
+    const blueprint = normalize(body.spec, body.sourceRequired);
+    return ok({ blueprint, digest: blueprintDigest(blueprint) });
+  },
+
+  'key.create': async ({ keys }, { caller, body }) => {
+    const own = caller.owner;
+    // Only the machine's own user hands out keys of other tenants; a key makes keys of its own.
+    if (body.tenant !== undefined && body.tenant !== own.tenant && caller.key !== null) {
+      throw new CaissonError('scope_missing', 'a key can make keys of its own tenant only');
+    }
+    requireScope(caller, body.scope);
+    const owner = {
+      tenant: body.tenant ?? own.tenant,
+      project: body.project ?? own.project,
+      principal: body.principal ?? own.principal,
+    };
+    return {
+      status: 201,
+      body: await keys.create({ name: body.name, owner, scope: body.scope, expiresInSeconds: body.expiresInSeconds }),
+    };
+  },
+
+  'key.list': async ({ store }, { caller, query }) => {
+    if (query.after !== undefined && !isId('key', query.after)) throw new CaissonError('cursor_invalid');
+    const tenant = caller.key === null ? undefined : caller.owner.tenant;
+    return page(await store.keys.list(tenant, query.limit + 1, query.after), query.limit, (key) => key.id);
+  },
+
+  'key.revoke': async ({ store, keys }, { caller, params }) => {
+    const key = await store.keys.get(params.id);
+    const own = key && (caller.key === null || key.owner.tenant === caller.owner.tenant);
+    if (!own) throw new CaissonError('key_not_found', `there is no key ${params.id}`);
+    return ok(await keys.revoke(params.id));
+  },
+
+  'system.whoami': async (_, { caller }) =>
+    ok({ owner: caller.owner, scope: caller.scope, local: caller.key === null }),
+
+  'system.version': async ({ version }) => ok({ version, api: 'v1' }),
+
+  'system.doctor': async (context) => {
+    const checks = await context.doctor();
+    return ok({ ok: checks.every((check) => check.ok), version: context.version, checks });
+  },
+};

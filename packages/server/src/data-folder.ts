@@ -1,0 +1,74 @@
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { CaissonError } from '@caisson/contract';
+import { DatabaseSync } from '@photostructure/sqlite';
+
+/** What a running server tells about itself, for the CLI and for whoever comes second. */
+export interface ServerFacts {
+  readonly pid: number;
+  readonly version: string;
+  readonly socket: string;
+  readonly addresses: readonly string[];
+  readonly startedAt: string;
+}
+
+/**
+ * The folder in which a server keeps what it knows. One server at a time: it holds a lock that the kernel gives back when
+ * the process ends, however it ends. Node has no file locks of its own; SQLite's are the same locks.
+ */
+export class DataFolder {
+  readonly path: string;
+  readonly #release: () => void;
+
+  private constructor(path: string, release: () => void) {
+    this.path = path;
+    this.#release = release;
+  }
+
+  static open(path: string): DataFolder {
+    mkdirSync(path, { recursive: true, mode: 0o700 });
+    const lock = new DatabaseSync(join(path, 'server.lock'));
+    try {
+      lock.exec('pragma busy_timeout = 0; pragma locking_mode = exclusive; begin exclusive');
+    } catch {
+      lock.close();
+      const holder = readFacts(path);
+      throw new CaissonError(
+        'data_folder_locked',
+        `${holder ? `the server with pid ${holder.pid}` : 'another server'} uses ${path}`,
+        {
+          context: { pid: holder?.pid ?? null },
+        },
+      );
+    }
+    return new DataFolder(path, () => lock.close());
+  }
+
+  get socket(): string {
+    return join(this.path, 'server.sock');
+  }
+
+  file(name: string): string {
+    return join(this.path, name);
+  }
+
+  /** Written whole or not at all: a reader never sees half of it. */
+  announce(facts: ServerFacts): void {
+    const temporary = this.file('server.json.new');
+    writeFileSync(temporary, `${JSON.stringify(facts)}\n`, { mode: 0o600 });
+    renameSync(temporary, this.file('server.json'));
+  }
+
+  close(): void {
+    rmSync(this.file('server.json'), { force: true });
+    this.#release();
+  }
+}
+
+export function readFacts(path: string): ServerFacts | undefined {
+  try {
+    return JSON.parse(readFileSync(join(path, 'server.json'), 'utf8')) as ServerFacts;
+  } catch {
+    return undefined;
+  }
+}

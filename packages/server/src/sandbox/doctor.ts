@@ -1,0 +1,67 @@
+import { statfs } from 'node:fs/promises';
+import type { Doctor } from '@caisson/contract';
+import type { Driver } from '../drivers/driver.ts';
+import type { Store } from '../store/store.ts';
+
+type Check = Doctor['checks'][number];
+
+/** Less than this and the next image or snapshot fills the disk. */
+const lowDiskBytes = 1024 ** 3;
+
+/** What this installation can do, what it cannot, and what would change that. */
+export async function doctor(store: Store, drivers: readonly Driver[], folder: string): Promise<Check[]> {
+  const signal = AbortSignal.timeout(10_000);
+  const checks = await Promise.all([
+    checkNode(),
+    checkStore(store),
+    checkDisk(folder),
+    ...drivers.map((driver) => checkDriver(driver, signal)),
+  ]);
+  return checks;
+}
+
+async function checkNode(): Promise<Check> {
+  return {
+    name: 'node',
+    ok: true,
+    detail: `Node ${process.versions.node} on ${process.platform}/${process.arch}`,
+    fix: null,
+  };
+}
+
+async function checkStore(store: Store): Promise<Check> {
+  try {
+    await store.ping();
+    return { name: 'database', ok: true, detail: store.engine, fix: null };
+  } catch (error) {
+    return {
+      name: 'database',
+      ok: false,
+      detail: (error as Error).message,
+      fix: 'Start the database, or correct CAISSON_DATABASE_URL.',
+    };
+  }
+}
+
+async function checkDisk(folder: string): Promise<Check> {
+  const { bavail, bsize } = await statfs(folder);
+  const free = bavail * bsize;
+  const ok = free >= lowDiskBytes;
+  return {
+    name: 'disk',
+    ok,
+    detail: `${Math.round(free / 1024 ** 2)} MiB free in the data folder`,
+    fix: ok ? null : 'Free some space, or move the data folder with --data.',
+  };
+}
+
+async function checkDriver(driver: Driver, signal: AbortSignal): Promise<Check> {
+  const name = `driver ${driver.name}`;
+  try {
+    const probe = await driver.probe(signal);
+    if (probe.usable) return { name, ok: true, detail: `${probe.detail} (version ${probe.version})`, fix: null };
+    return { name, ok: false, detail: probe.why, fix: probe.fix };
+  } catch (error) {
+    return { name, ok: false, detail: (error as Error).message, fix: null };
+  }
+}

@@ -1,0 +1,126 @@
+import { type ActionName, CaissonError, hasCode, type Id, type Sandbox, type TransientState } from '@caisson/contract';
+import type { StepChange } from '../store/sandboxes.ts';
+import { about, asCaissonError, failureReason } from './failure.ts';
+import { type WorkContext, work } from './work.ts';
+
+/** An action that runs in this server. */
+export interface Operation {
+  readonly action: ActionName;
+  /** The record when it has ended well; rejects with why it has not. */
+  readonly done: Promise<Sandbox>;
+}
+
+/** How long an action that is being replaced may take to let go. Longer than a deadline's own grace. */
+const yieldMs = 5_000;
+
+/**
+ * Runs actions: enters the transient state, does the work, writes the end. At most one at a time for each sandbox;
+ * `destroy` takes the place of any other.
+ *
+ * Law: when an operation ends, its record is in a stable state, unless the database could not be written. Then the
+ * record stays transient and the reconciler resumes it.
+ */
+export class Runner {
+  readonly #context: WorkContext;
+  readonly #running = new Map<Id<'sandbox'>, Operation & { readonly abort: AbortController }>();
+
+  constructor(context: WorkContext) {
+    this.#context = context;
+  }
+
+  running(id: Id<'sandbox'>): Operation | undefined {
+    return this.#running.get(id);
+  }
+
+  get count(): number {
+    return this.#running.size;
+  }
+
+  /** Begins an action on the sandbox as the caller saw it. Resolves when the transient state is written. */
+  async begin(seen: Sandbox, action: ActionName, enter: TransientState, change: StepChange = {}): Promise<Operation> {
+    const { sandbox } = await this.#context.store.sandboxes.step(seen, { action, enter }, change);
+    return this.#start(sandbox, action);
+  }
+
+  /** Goes on with an action that a record says is running and that nobody runs. */
+  resume(sandbox: Sandbox): Operation {
+    const present = this.#running.get(sandbox.id);
+    if (present) return present;
+    if (sandbox.action === null) throw new CaissonError('internal', `${sandbox.id} has no action to resume`);
+    return this.#start(sandbox, sandbox.action);
+  }
+
+  /** Aborts everything; for a server that shuts down. Records stay as they are and are resumed by the next one. */
+  stop(reason: CaissonError): void {
+    for (const operation of this.#running.values()) operation.abort.abort(reason);
+  }
+
+  /** Resolves when nothing runs any more. */
+  async idle(): Promise<void> {
+    while (this.#running.size > 0)
+      await Promise.allSettled([...this.#running.values()].map((operation) => operation.done));
+  }
+
+  #start(sandbox: Sandbox, action: ActionName): Operation {
+    const replaced = this.#running.get(sandbox.id);
+    const abort = new AbortController();
+    const done = this.#perform(sandbox, action, abort.signal, replaced).finally(() => {
+      if (this.#running.get(sandbox.id) === operation) this.#running.delete(sandbox.id);
+    });
+    // Whoever waits sees the failure; when nobody waits the record tells it.
+    done.catch(() => {});
+    const operation = { action, done, abort };
+    this.#running.set(sandbox.id, operation);
+    replaced?.abort.abort(
+      new CaissonError('action_cancelled', `${replaced.action} of ${sandbox.id} gave way to ${action}`),
+    );
+    return operation;
+  }
+
+  async #perform(sandbox: Sandbox, action: ActionName, signal: AbortSignal, replaced?: Operation): Promise<Sandbox> {
+    const { store } = this.#context;
+    if (replaced) await settledWithin(replaced.done, yieldMs);
+    let change: StepChange;
+    try {
+      const perform = work[action];
+      if (!perform) throw new CaissonError('interrupted', `the server ended while ${sandbox.id} was ${sandbox.state}`);
+      change = await perform(this.#context, sandbox, signal);
+    } catch (cause) {
+      const error = asCaissonError(cause);
+      if (hasCode(error, 'action_cancelled', 'shutting_down', 'database_unavailable')) throw about(error, sandbox);
+      await this.#fail(sandbox, action, error);
+      throw about(error, sandbox);
+    }
+    try {
+      return (await store.sandboxes.step(sandbox, { action, end: 'success' }, change)).sandbox;
+    } catch (cause) {
+      throw about(asCaissonError(cause), sandbox);
+    }
+  }
+
+  async #fail(sandbox: Sandbox, action: ActionName, error: CaissonError): Promise<void> {
+    const reason = failureReason(error);
+    const change: StepChange = { reason, endAttempt: { state: 'failed', reason } };
+    try {
+      await this.#context.store.sandboxes.step(sandbox, { action, end: 'failure' }, change);
+    } catch (second) {
+      // Somebody else took the sandbox over meanwhile, or the database is away: both leave the record to them.
+      if (!(second instanceof CaissonError)) throw second;
+    }
+  }
+}
+
+async function settledWithin(promise: Promise<unknown>, ms: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms);
+  });
+  await Promise.race([
+    promise.then(
+      () => {},
+      () => {},
+    ),
+    late,
+  ]);
+  clearTimeout(timer);
+}

@@ -1,0 +1,331 @@
+import {
+  type ActionName,
+  type Attempt,
+  CaissonError,
+  type CreateSandbox,
+  canBegin,
+  hasCode,
+  type Id,
+  isTransient,
+  newId,
+  type Owner,
+  type ResolvedProfile,
+  refusal,
+  type Sandbox,
+  type SandboxState,
+} from '@caisson/contract';
+import type { Driver } from '../drivers/driver.ts';
+import type { ProfileCatalog } from '../profiles/catalog.ts';
+import { blankProfile } from '../profiles/catalog.ts';
+import { chooseDriver } from '../routing/choose-driver.ts';
+import type { IdempotentRequest } from '../store/idempotency.ts';
+import type { Limits } from '../store/limits.ts';
+import type { SandboxFilter } from '../store/sandboxes.ts';
+import type { Store } from '../store/store.ts';
+import { type Caller, canSee, projectOf, requireChange } from '../tenancy/caller.ts';
+import { type Composed, compose } from './compose.ts';
+import { withDeadline } from './deadline.ts';
+import type { Operation, Runner } from './runner.ts';
+import { type Deadlines, keyOf } from './work.ts';
+
+export interface SandboxesContext {
+  readonly store: Store;
+  readonly runner: Runner;
+  readonly drivers: readonly Driver[];
+  readonly profiles: ProfileCatalog;
+  readonly limits: Limits;
+  readonly deadlines: Deadlines;
+  readonly host: string;
+}
+
+/** How an action went by the time the caller wanted to know. */
+export interface Outcome {
+  readonly sandbox: Sandbox;
+  /** False when it is still on its way. */
+  readonly settled: boolean;
+  readonly created: boolean;
+}
+
+type CreateRequest = Omit<CreateSandbox, 'waitSeconds'> & { waitSeconds: number };
+type OwnFilter = Omit<SandboxFilter, 'tenant' | 'project'> & { project?: string | undefined };
+
+/** Two clients may go on outrunning each other; this many rounds are an accident, more are a defect. */
+const maxRounds = 20;
+
+/** What can be asked about sandboxes. Every method takes the caller and checks the owner. */
+export class Sandboxes {
+  readonly #context: SandboxesContext;
+
+  constructor(context: SandboxesContext) {
+    this.#context = context;
+  }
+
+  async create(caller: Caller, request: CreateRequest, idempotency?: IdempotentRequest): Promise<Outcome> {
+    const wanted = this.#resolve(caller, request);
+    const slot = wanted.profile?.onePerOwner ? wanted.slot : null;
+    return this.#make(wanted, request, slot, idempotency);
+  }
+
+  /** The healthy sandbox of this owner, profile and name: the present one, mended where it must be, or a new one. */
+  async ensure(caller: Caller, request: CreateRequest, idempotency?: IdempotentRequest): Promise<Outcome> {
+    const wanted = this.#resolve(caller, request);
+    const { store } = this.#context;
+    for (let round = 0; round < maxRounds; round += 1) {
+      const present = await store.sandboxes.find(wanted.owner, wanted.profileKey, request.name ?? null);
+      try {
+        if (!present) return await this.#make(wanted, request, wanted.slot, idempotency);
+        const mended = await this.#mend(present, request.waitSeconds);
+        if (mended) return mended;
+      } catch (error) {
+        // Another request was quicker: look again at what it made.
+        if (
+          !hasCode(
+            error,
+            'sandbox_exists',
+            'state_changed',
+            'action_cancelled',
+            'sandbox_destroyed',
+            'sandbox_destroying',
+          )
+        )
+          throw error;
+        if (hasCode(error, 'sandbox_exists') && round > 2) throw error;
+      }
+    }
+    throw new CaissonError('state_changed', 'the sandbox kept changing while it was being ensured');
+  }
+
+  async get(caller: Caller, id: string): Promise<Sandbox> {
+    const sandbox = await this.#context.store.sandboxes.get(id);
+    // Another tenant's id is answered like one that does not exist.
+    if (!sandbox || !canSee(caller, sandbox.owner))
+      throw new CaissonError('sandbox_not_found', `there is no sandbox ${id}`);
+    return sandbox;
+  }
+
+  async list(caller: Caller, filter: OwnFilter): Promise<Sandbox[]> {
+    const project = projectOf(caller, filter.project);
+    return this.#context.store.sandboxes.list({ ...filter, tenant: caller.owner.tenant, project });
+  }
+
+  async attempts(caller: Caller, id: string, limit: number, after?: string): Promise<Attempt[]> {
+    const sandbox = await this.get(caller, id);
+    return this.#context.store.attempts.list(sandbox.id, limit, after);
+  }
+
+  async recreate(caller: Caller, id: string, waitSeconds: number, idempotency?: IdempotentRequest): Promise<Outcome> {
+    const sandbox = await this.#changeable(caller, id, 'recreate');
+    return this.#settle(await this.#recreate(sandbox, idempotency), sandbox.id, waitSeconds);
+  }
+
+  async stop(caller: Caller, id: string, waitSeconds: number, idempotency?: IdempotentRequest): Promise<Outcome> {
+    const sandbox = await this.#changeable(caller, id, 'stop');
+    const driver = this.#driver(sandbox);
+    if (sandbox.persistence === 'persistent' && driver.capabilities.storage === 'backend' && !driver.halt) {
+      throw new CaissonError(
+        'stop_not_available',
+        `the driver ${driver.name} cannot keep the filesystem of a stopped sandbox`,
+      );
+    }
+    const reason = { code: 'requested', message: `stopped by ${caller.owner.principal}` } as const;
+    const operation = await this.#context.runner.begin(sandbox, 'stop', 'stopping', { reason, idempotency });
+    return this.#settle(operation, sandbox.id, waitSeconds);
+  }
+
+  async start(caller: Caller, id: string, waitSeconds: number, idempotency?: IdempotentRequest): Promise<Outcome> {
+    const sandbox = await this.#changeable(caller, id, 'start');
+    return this.#settle(await this.#start(sandbox, idempotency), sandbox.id, waitSeconds);
+  }
+
+  /** Destroying a destroyed sandbox answers its record. */
+  async destroy(caller: Caller, id: string, waitSeconds: number): Promise<Outcome> {
+    const sandbox = await this.get(caller, id);
+    requireChange(caller, sandbox);
+    return this.end(sandbox, { code: 'requested', message: `destroyed by ${caller.owner.principal}` }, waitSeconds);
+  }
+
+  /** Destroys for whatever reason, in whatever state it is. */
+  async end(
+    seen: Sandbox,
+    reason: { code: 'requested' | 'expired' | 'idle'; message: string },
+    waitSeconds: number,
+  ): Promise<Outcome> {
+    let sandbox: Sandbox | undefined = seen;
+    for (let round = 0; round < maxRounds && sandbox; round += 1) {
+      if (sandbox.state === 'destroyed') return { sandbox, settled: true, created: false };
+      if (sandbox.state === 'destroying')
+        return this.#settle(this.#context.runner.resume(sandbox), sandbox.id, waitSeconds);
+      try {
+        const operation = await this.#context.runner.begin(sandbox, 'destroy', 'destroying', { reason });
+        return await this.#settle(operation, sandbox.id, waitSeconds);
+      } catch (error) {
+        if (!hasCode(error, 'state_changed', 'sandbox_destroying', 'sandbox_destroyed')) throw error;
+        sandbox = await this.#context.store.sandboxes.get(seen.id);
+      }
+    }
+    throw new CaissonError('state_changed', `${seen.id} kept changing while it was being destroyed`);
+  }
+
+  /** For a server whose sandboxes shall not outlive it. */
+  async endAll(message: string): Promise<void> {
+    const { store } = this.#context;
+    for (let page = await store.sandboxes.living(200); page.length > 0; page = await store.sandboxes.living(200)) {
+      const ended = await Promise.allSettled(
+        page.map((sandbox) => this.end(sandbox, { code: 'requested', message }, 60)),
+      );
+      // What cannot be destroyed now is left to the next server.
+      if (ended.every((one) => one.status === 'rejected')) return;
+    }
+  }
+
+  /** Waits for what runs on a sandbox, for a request that was sent twice. */
+  async settled(id: Id<'sandbox'>, waitSeconds: number): Promise<Outcome> {
+    const operation = this.#context.runner.running(id);
+    if (operation) return this.#settle(operation, id, waitSeconds);
+    const sandbox = await this.#context.store.sandboxes.get(id);
+    if (!sandbox) throw new CaissonError('sandbox_not_found', `there is no sandbox ${id}`);
+    return { sandbox, settled: !isTransient(sandbox.state) && sandbox.state !== 'requested', created: true };
+  }
+
+  async #make(
+    wanted: Wanted,
+    request: CreateRequest,
+    slot: string | null,
+    idempotency?: IdempotentRequest,
+  ): Promise<Outcome> {
+    const { store, runner, limits, host } = this.#context;
+    const { driver, notices } = chooseDriver(this.#context.drivers, wanted.composed.blueprint);
+    const ttlSeconds = request.ttlSeconds ?? wanted.profile?.lease?.ttlSeconds;
+    const { sandbox } = await store.sandboxes.create(
+      {
+        id: newId('sandbox'),
+        owner: wanted.owner,
+        name: request.name ?? null,
+        slot,
+        profile: wanted.profile ? { name: wanted.profile.name, version: wanted.profile.version } : null,
+        labels: request.labels ?? {},
+        driver: driver.name,
+        host,
+        blueprintDigest: wanted.composed.digest,
+        persistence: wanted.composed.blueprint.runtime.persistence,
+        expiresAt: ttlSeconds === undefined ? null : Date.now() + ttlSeconds * 1000,
+      },
+      newAttempt('create', wanted.composed),
+      limits,
+      idempotency,
+    );
+    const operation = await runner.begin(sandbox, 'create', 'provisioning', { notices });
+    return { ...(await this.#settle(operation, sandbox.id, request.waitSeconds)), created: true };
+  }
+
+  /** The present sandbox made usable, or undefined when it is worth looking again. */
+  async #mend(present: Sandbox, waitSeconds: number): Promise<Outcome | undefined> {
+    const { runner } = this.#context;
+    if (present.state === 'requested' || isTransient(present.state)) {
+      const operation = runner.running(present.id);
+      if (!operation) return { sandbox: present, settled: false, created: false };
+      const outcome = await this.#settle(operation, present.id, waitSeconds);
+      return outcome.settled && outcome.sandbox.state !== 'ready' ? undefined : outcome;
+    }
+    if (present.state === 'failed') return this.#settle(await this.#recreate(present), present.id, waitSeconds);
+    if (present.state === 'stopped') return this.#settle(await this.#start(present), present.id, waitSeconds);
+    if (present.state === 'ready' && (await this.#isLost(present))) return undefined;
+    return { sandbox: present, settled: true, created: false };
+  }
+
+  /** Looks at the instance itself; one that is gone is recorded as lost, one that cannot be seen is believed. */
+  async #isLost(sandbox: Sandbox): Promise<boolean> {
+    const driver = this.#driver(sandbox);
+    const never = new AbortController().signal;
+    const seen = await withDeadline('inspecting', this.#context.deadlines.inspectMs, never, (signal) =>
+      driver.inspect(keyOf(sandbox), signal),
+    ).catch(() => ({ status: 'unknown' as const }));
+    if (seen.status !== 'gone' && seen.status !== 'ended') return false;
+    const reason =
+      seen.status === 'ended'
+        ? { code: seen.reason, message: seen.message }
+        : ({ code: 'instance_gone', message: 'its instance is no longer there' } as const);
+    await this.#context.store.sandboxes.step(
+      sandbox,
+      { action: 'lose', end: 'success' },
+      { reason, endInstance: true },
+    );
+    return true;
+  }
+
+  async #recreate(sandbox: Sandbox, idempotency?: IdempotentRequest): Promise<Operation> {
+    const attempt = await this.#again(sandbox, 'recreate');
+    const change = { attempt, raiseIncarnation: true, reason: null, notices: [], endInstance: true, idempotency };
+    return this.#context.runner.begin(sandbox, 'recreate', 'provisioning', change);
+  }
+
+  async #start(sandbox: Sandbox, idempotency?: IdempotentRequest): Promise<Operation> {
+    const attempt = await this.#again(sandbox, 'start');
+    return this.#context.runner.begin(sandbox, 'start', 'starting', { attempt, idempotency });
+  }
+
+  /** A new attempt with the inputs of the last one. */
+  async #again(sandbox: Sandbox, action: Attempt['action']) {
+    const last = sandbox.attempt === null ? undefined : await this.#context.store.attempts.get(sandbox.attempt);
+    if (!last) throw new CaissonError('attempt_not_found', `${sandbox.id} has no attempt to repeat`);
+    const { spec, resolvedSpec, blueprint, blueprintDigest } = last;
+    return { id: newId('attempt'), action, spec, resolvedSpec, blueprint, blueprintDigest };
+  }
+
+  async #changeable(caller: Caller, id: string, action: ActionName): Promise<Sandbox> {
+    const sandbox = await this.get(caller, id);
+    requireChange(caller, sandbox);
+    if (!canBegin(action, sandbox.state)) throw refused(sandbox, action);
+    return sandbox;
+  }
+
+  async #settle(operation: Operation, id: Id<'sandbox'>, waitSeconds: number): Promise<Outcome> {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<undefined>((resolve) => {
+      timer = setTimeout(resolve, waitSeconds * 1000, undefined);
+    });
+    const ended = await Promise.race([operation.done, late]).finally(() => clearTimeout(timer));
+    if (ended) return { sandbox: ended, settled: true, created: false };
+    const sandbox = await this.#context.store.sandboxes.get(id);
+    if (!sandbox) throw new CaissonError('sandbox_not_found', `there is no sandbox ${id}`);
+    return { sandbox, settled: false, created: false };
+  }
+
+  #driver(sandbox: Sandbox): Driver {
+    const driver = this.#context.drivers.find((candidate) => candidate.name === sandbox.driver);
+    if (!driver) throw new CaissonError('driver_not_found', `the driver ${sandbox.driver} is not installed here`);
+    return driver;
+  }
+
+  #resolve(caller: Caller, request: CreateRequest): Wanted {
+    const given = request.profile ?? (request.spec === undefined ? blankProfile.name : undefined);
+    const profile = given === undefined ? undefined : this.#context.profiles.get(given);
+    const composed = compose(profile, request.inputs ?? {}, request.spec ?? {});
+    const project = projectOf(caller, request.project);
+    const { tenant, principal } = caller.owner;
+    const owner: Owner =
+      request.scope === undefined
+        ? { tenant, project, principal }
+        : { tenant, project, principal, scope: request.scope };
+    const profileKey = profile?.name ?? null;
+    const slot = JSON.stringify([tenant, project, principal, request.scope ?? null, profileKey, request.name ?? null]);
+    return { owner, profile, profileKey, composed, slot };
+  }
+}
+
+interface Wanted {
+  readonly owner: Owner;
+  readonly profile: ResolvedProfile | undefined;
+  readonly profileKey: string | null;
+  readonly composed: Composed;
+  readonly slot: string;
+}
+
+function newAttempt(action: Attempt['action'], composed: Composed) {
+  const { spec, resolvedSpec, blueprint, digest } = composed;
+  return { id: newId('attempt'), action, spec, resolvedSpec, blueprint, blueprintDigest: digest };
+}
+
+function refused(sandbox: { id: string; state: SandboxState }, action: ActionName): CaissonError {
+  return new CaissonError(refusal(sandbox.state), `${sandbox.id} is ${sandbox.state}: it cannot ${action} now`);
+}

@@ -1,0 +1,95 @@
+import type { Attempt, Id, Reason, ReasonCode } from '@caisson/contract';
+import type { Database, Queries } from './database.ts';
+import { isoTime, type SandboxRow } from './sandbox-row.ts';
+
+export interface NewAttempt {
+  readonly id: Id<'attempt'>;
+  readonly action: Attempt['action'];
+  readonly spec: unknown;
+  readonly resolvedSpec: unknown;
+  readonly blueprint: unknown;
+  readonly blueprintDigest: string;
+}
+
+export interface AttemptOutcome {
+  readonly state: 'succeeded' | 'failed' | 'cancelled';
+  readonly reason?: Reason;
+}
+
+/** Inputs are kept as they were given: the answer to "what exactly ran". */
+export async function insertAttempt(tx: Queries, attempt: NewAttempt, row: SandboxRow, now: number): Promise<void> {
+  await tx
+    .insertInto('attempts')
+    .values({
+      id: attempt.id,
+      sandbox: row.id,
+      tenant: row.tenant,
+      incarnation: row.incarnation,
+      action: attempt.action,
+      state: 'running',
+      driver: row.driver,
+      spec: JSON.stringify(attempt.spec),
+      resolved_spec: JSON.stringify(attempt.resolvedSpec),
+      blueprint: JSON.stringify(attempt.blueprint),
+      blueprint_digest: attempt.blueprintDigest,
+      started_at: now,
+    })
+    .execute();
+}
+
+export async function endAttempt(tx: Queries, id: string, outcome: AttemptOutcome, now: number): Promise<void> {
+  await tx
+    .updateTable('attempts')
+    .set({
+      state: outcome.state,
+      reason_code: outcome.reason?.code ?? null,
+      reason_message: outcome.reason?.message ?? null,
+      ended_at: now,
+    })
+    .where('id', '=', id)
+    .where('state', '=', 'running')
+    .execute();
+}
+
+export class AttemptStore {
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  async get(id: string): Promise<Attempt | undefined> {
+    const row = await this.#database.db.selectFrom('attempts').selectAll().where('id', '=', id).executeTakeFirst();
+    return row && toAttempt(row);
+  }
+
+  /** Newest first. */
+  async list(sandbox: string, limit: number, after?: string): Promise<Attempt[]> {
+    let query = this.#database.db.selectFrom('attempts').selectAll().where('sandbox', '=', sandbox);
+    if (after !== undefined) query = query.where('id', '<', after);
+    const rows = await query.orderBy('id', 'desc').limit(limit).execute();
+    return rows.map(toAttempt);
+  }
+}
+
+type AttemptRow = Awaited<ReturnType<typeof selectOne>>;
+const selectOne = (db: Queries) => db.selectFrom('attempts').selectAll().executeTakeFirstOrThrow();
+
+function toAttempt(row: AttemptRow): Attempt {
+  return {
+    id: row.id as Id<'attempt'>,
+    sandbox: row.sandbox as Id<'sandbox'>,
+    incarnation: row.incarnation,
+    action: row.action as Attempt['action'],
+    state: row.state as Attempt['state'],
+    reason:
+      row.reason_code === null ? null : { code: row.reason_code as ReasonCode, message: row.reason_message ?? '' },
+    driver: row.driver,
+    startedAt: isoTime(row.started_at),
+    endedAt: isoTime(row.ended_at),
+    spec: JSON.parse(row.spec),
+    resolvedSpec: JSON.parse(row.resolved_spec),
+    blueprint: JSON.parse(row.blueprint),
+    blueprintDigest: row.blueprint_digest,
+  };
+}

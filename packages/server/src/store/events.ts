@@ -1,0 +1,84 @@
+import { type CaissonEvent, type EventType, type Id, newId } from '@caisson/contract';
+import { type Selectable, sql } from 'kysely';
+import type { Database, Queries } from './database.ts';
+import { isoTime } from './sandbox-row.ts';
+import type { EventTable } from './schema.ts';
+
+export interface NewEvent {
+  readonly type: EventType;
+  readonly subject: string;
+  readonly sequence: number;
+  readonly tenant: string;
+  readonly project: string;
+  readonly time: number;
+  readonly data: Record<string, unknown>;
+}
+
+export interface EventFilter {
+  readonly tenant?: string;
+  readonly project?: string;
+  readonly subject?: string;
+  /** Only events after this position. */
+  readonly after: number;
+  readonly limit: number;
+}
+
+/**
+ * The log. Positions rise in the order of commit: SQLite has one writer, and on Postgres writers of events take turns
+ * from here to their commit, or a reader could pass a position that is filled in only later.
+ */
+export class EventLog {
+  readonly #database: Database;
+  readonly #source: string;
+
+  constructor(database: Database, installation: string) {
+    this.#database = database;
+    this.#source = `/caisson/${installation}`;
+  }
+
+  /** Writes within the caller's transaction. The caller's last statement: what follows waits in everybody's way. */
+  async append(tx: Queries, event: NewEvent): Promise<CaissonEvent> {
+    if (this.#database.engine === 'postgres') await sql`select pg_advisory_xact_lock(7205759404)`.execute(tx);
+    const row = await tx
+      .insertInto('events')
+      .values({ ...event, id: newId('event', event.time), data: JSON.stringify(event.data) })
+      .returningAll()
+      .executeTakeFirstOrThrow();
+    return this.#toEvent(row);
+  }
+
+  async list(filter: EventFilter): Promise<CaissonEvent[]> {
+    let query = this.#database.db.selectFrom('events').selectAll().where('position', '>', filter.after);
+    if (filter.tenant !== undefined) query = query.where('tenant', '=', filter.tenant);
+    if (filter.project !== undefined) query = query.where('project', '=', filter.project);
+    if (filter.subject !== undefined) query = query.where('subject', '=', filter.subject);
+    const rows = await query.orderBy('position').limit(filter.limit).execute();
+    return rows.map((row) => this.#toEvent(row));
+  }
+
+  /** The position of the newest event, or 0. */
+  async end(): Promise<number> {
+    const row = await this.#database.db
+      .selectFrom('events')
+      .select((eb) => eb.fn.max('position').as('end'))
+      .executeTakeFirst();
+    return Number(row?.end ?? 0);
+  }
+
+  #toEvent(row: Selectable<EventTable>): CaissonEvent {
+    return {
+      specversion: '1.0',
+      id: row.id as Id<'event'>,
+      source: this.#source,
+      type: row.type as EventType,
+      subject: row.subject,
+      time: isoTime(row.time),
+      datacontenttype: 'application/json',
+      sequence: row.sequence,
+      position: row.position,
+      tenant: row.tenant,
+      project: row.project,
+      data: JSON.parse(row.data) as Record<string, unknown>,
+    };
+  }
+}

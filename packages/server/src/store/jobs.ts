@@ -1,0 +1,239 @@
+import { type Id, newId } from '@caisson/contract';
+import { type Selectable, sql } from 'kysely';
+import type { Database, Queries } from './database.ts';
+import { violatedUnique } from './database-errors.ts';
+import type { JobTable } from './schema.ts';
+
+/**
+ * Work that outlives a request: a row that one worker at a time holds by a lease.
+ *
+ * Laws
+ * - A job is claimed by one worker. The worker keeps it by heartbeats; when they stop, the lease ends and another takes it.
+ * - What a worker says about a job counts only while its lease holds: a worker that was away too long is not believed.
+ * - A try that fails is repeated after a pause that doubles, until `maxTries`; then the job is `dead` and keeps its error.
+ * - Of jobs with one `uniqueKey` only one is queued or running; asking again answers that one.
+ *
+ * States: queued → running → succeeded · dead · cancelled, and back to queued when a try fails or a lease ends.
+ */
+export interface Job {
+  readonly id: Id<'job'>;
+  readonly kind: string;
+  readonly payload: unknown;
+  readonly state: 'queued' | 'running' | 'succeeded' | 'dead' | 'cancelled';
+  readonly priority: number;
+  readonly tries: number;
+  readonly maxTries: number;
+  readonly runAt: number;
+  readonly leaseUntil: number | null;
+  readonly error: string | null;
+}
+
+export interface NewJob {
+  readonly kind: string;
+  readonly payload: unknown;
+  readonly uniqueKey?: string;
+  readonly tenant?: string;
+  /** Higher goes first. */
+  readonly priority?: number;
+  readonly maxTries?: number;
+  readonly runAt?: number;
+}
+
+/** The first pause; each further one is twice as long. Shorter ones only repeat a failure that has not had time to heal. */
+const firstBackoffMs = 1_000;
+/** Longer pauses leave people waiting after the cause is gone. */
+const maxBackoffMs = 5 * 60_000;
+
+export function backoffMs(tries: number, random: number = Math.random()): number {
+  const pause = Math.min(maxBackoffMs, firstBackoffMs * 2 ** Math.max(0, tries - 1));
+  return Math.round(pause * (0.75 + random / 2));
+}
+
+export class JobStore {
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  async enqueue(job: NewJob): Promise<Job> {
+    const now = Date.now();
+    const values = {
+      id: newId('job', now),
+      kind: job.kind,
+      unique_key: job.uniqueKey ?? null,
+      tenant: job.tenant ?? null,
+      payload: JSON.stringify(job.payload),
+      state: 'queued',
+      priority: job.priority ?? 0,
+      tries: 0,
+      max_tries: job.maxTries ?? 5,
+      run_at: job.runAt ?? now,
+      created_at: now,
+      updated_at: now,
+    };
+    for (;;) {
+      try {
+        return toJob(
+          await this.#database.db.insertInto('jobs').values(values).returningAll().executeTakeFirstOrThrow(),
+        );
+      } catch (error) {
+        if (job.uniqueKey === undefined || violatedUnique(error) === undefined) throw error;
+      }
+      const present = await this.#database.db
+        .selectFrom('jobs')
+        .selectAll()
+        .where('unique_key', '=', job.uniqueKey)
+        .where('state', 'in', ['queued', 'running'])
+        .executeTakeFirst();
+      // It may have ended between the two questions; then there is room for the new one.
+      if (present) return toJob(present);
+    }
+  }
+
+  /** The next job that is due, of these kinds, now held by `owner`; undefined when there is none. */
+  async claim(
+    kinds: readonly string[],
+    owner: string,
+    leaseMs: number,
+    now: number = Date.now(),
+  ): Promise<Job | undefined> {
+    await this.#endLeases(now);
+    return this.#database.db.transaction().execute(async (tx) => {
+      const next = await this.#next(tx, kinds, now);
+      if (!next) return undefined;
+      const row = await tx
+        .updateTable('jobs')
+        .set((eb) => ({
+          state: 'running',
+          tries: eb('tries', '+', 1),
+          lease_owner: owner,
+          lease_until: now + leaseMs,
+          updated_at: now,
+        }))
+        .where('id', '=', next.id)
+        .where('state', '=', 'queued')
+        .returningAll()
+        .executeTakeFirst();
+      return row && toJob(row);
+    });
+  }
+
+  /** Keeps the job. False: it is no longer yours, or was cancelled; stop working on it. */
+  async heartbeat(id: string, owner: string, leaseMs: number, now: number = Date.now()): Promise<boolean> {
+    return this.#whileHeld(id, owner, now, { lease_until: now + leaseMs });
+  }
+
+  async succeed(id: string, owner: string, now: number = Date.now()): Promise<boolean> {
+    return this.#whileHeld(id, owner, now, { state: 'succeeded', lease_owner: null, lease_until: null });
+  }
+
+  /** Ends this try. What cannot heal is not tried again. */
+  async fail(
+    id: string,
+    owner: string,
+    error: string,
+    { retry = true } = {},
+    now: number = Date.now(),
+  ): Promise<boolean> {
+    const job = await this.get(id);
+    if (!job) return false;
+    const again = retry && job.tries < job.maxTries;
+    const next = again ? { state: 'queued', run_at: now + backoffMs(job.tries) } : { state: 'dead' };
+    return this.#whileHeld(id, owner, now, {
+      ...next,
+      error: error.slice(0, 8192),
+      lease_owner: null,
+      lease_until: null,
+    });
+  }
+
+  /** A queued job never runs; a running one learns of it at its next heartbeat. False when it had ended already. */
+  async cancel(id: string, now: number = Date.now()): Promise<boolean> {
+    const row = await this.#database.db
+      .updateTable('jobs')
+      .set({ state: 'cancelled', lease_owner: null, lease_until: null, updated_at: now })
+      .where('id', '=', id)
+      .where('state', 'in', ['queued', 'running'])
+      .returning('id')
+      .executeTakeFirst();
+    return row !== undefined;
+  }
+
+  async get(id: string): Promise<Job | undefined> {
+    const row = await this.#database.db.selectFrom('jobs').selectAll().where('id', '=', id).executeTakeFirst();
+    return row && toJob(row);
+  }
+
+  async countByState(): Promise<Record<string, number>> {
+    const rows = await this.#database.db
+      .selectFrom('jobs')
+      .select(['state', (eb) => eb.fn.countAll().as('count')])
+      .groupBy('state')
+      .execute();
+    return Object.fromEntries(rows.map((row) => [row.state, Number(row.count)]));
+  }
+
+  async #next(tx: Queries, kinds: readonly string[], now: number): Promise<{ id: string } | undefined> {
+    const query = tx
+      .selectFrom('jobs')
+      .select('id')
+      .where(sql<boolean>`state = 'queued'`)
+      .where('kind', 'in', [...kinds])
+      .where('run_at', '<=', now)
+      .orderBy('priority', 'desc')
+      .orderBy('run_at')
+      .orderBy('id')
+      .limit(1);
+    // SQLite has one writer; on Postgres each worker passes over what another is just taking.
+    return (this.#database.engine === 'postgres' ? query.forUpdate().skipLocked() : query).executeTakeFirst();
+  }
+
+  async #endLeases(now: number): Promise<void> {
+    const ended = (state: string, tried: 'more' | 'all') =>
+      this.#database.db
+        .updateTable('jobs')
+        .set({
+          state,
+          lease_owner: null,
+          lease_until: null,
+          updated_at: now,
+          run_at: now,
+          error: 'its worker stopped answering',
+        })
+        .where(sql<boolean>`state = 'running'`)
+        .where('lease_until', '<', now)
+        .where(sql<boolean>`tries ${sql.raw(tried === 'all' ? '>=' : '<')} max_tries`)
+        .execute();
+    await ended('queued', 'more');
+    await ended('dead', 'all');
+  }
+
+  async #whileHeld(id: string, owner: string, now: number, change: Record<string, unknown>): Promise<boolean> {
+    const row = await this.#database.db
+      .updateTable('jobs')
+      .set({ ...change, updated_at: now })
+      .where('id', '=', id)
+      .where('state', '=', 'running')
+      .where('lease_owner', '=', owner)
+      .where('lease_until', '>=', now)
+      .returning('id')
+      .executeTakeFirst();
+    return row !== undefined;
+  }
+}
+
+function toJob(row: Selectable<JobTable>): Job {
+  return {
+    id: row.id as Id<'job'>,
+    kind: row.kind,
+    payload: JSON.parse(row.payload),
+    state: row.state as Job['state'],
+    priority: row.priority,
+    tries: row.tries,
+    maxTries: row.max_tries,
+    runAt: row.run_at,
+    leaseUntil: row.lease_until,
+    error: row.error,
+  };
+}

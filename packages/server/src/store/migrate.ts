@@ -1,0 +1,53 @@
+import { CaissonError, newId } from '@caisson/contract';
+import { type Kysely, sql } from 'kysely';
+import type { Database, Engine } from './database.ts';
+import { initial } from './migrations/0001-initial.ts';
+
+type Migration = (db: Kysely<unknown>, engine: Engine) => Promise<void>;
+
+/** In order; the version of a database is how many of these it has. Landed ones never change. */
+const migrations: readonly Migration[] = [initial];
+
+/**
+ * Brings the database to this version, one transaction for each step, so that a step killed half-way is not there at all.
+ * Two servers that start at once take turns. Answers the id of the installation.
+ */
+export async function migrate(database: Database): Promise<string> {
+  const { db, engine } = database;
+  await sql`create table if not exists meta (key text primary key, value text not null)`.execute(db).catch(ignoreRace);
+  for (;;) {
+    const done = await db.transaction().execute(async (tx) => {
+      if (engine === 'postgres') await sql`select pg_advisory_xact_lock(7205759403)`.execute(tx);
+      const row = await tx.selectFrom('meta').select('value').where('key', '=', 'version').executeTakeFirst();
+      const version = Number(row?.value ?? 0);
+      if (version > migrations.length) {
+        throw new CaissonError(
+          'data_folder_newer',
+          `the data is of version ${version}, this server knows ${migrations.length}`,
+        );
+      }
+      const next = migrations[version];
+      if (next === undefined) return true;
+      await next(tx as unknown as Kysely<unknown>, engine);
+      await tx
+        .insertInto('meta')
+        .values({ key: 'version', value: String(version + 1) })
+        .onConflict((conflict) => conflict.column('key').doUpdateSet({ value: String(version + 1) }))
+        .execute();
+      return false;
+    });
+    if (done) break;
+  }
+  await db
+    .insertInto('meta')
+    .values({ key: 'installation', value: newId('host').slice(3) })
+    .onConflict((conflict) => conflict.column('key').doNothing())
+    .execute();
+  const row = await db.selectFrom('meta').select('value').where('key', '=', 'installation').executeTakeFirstOrThrow();
+  return row.value;
+}
+
+/** Postgres may refuse the second of two `create table if not exists` that run at the same moment; the table is there. */
+function ignoreRace(error: unknown): void {
+  if (!(error instanceof Error) || !/already exists|duplicate key/.test(error.message)) throw error;
+}

@@ -1,0 +1,25 @@
+import pg from 'pg';
+
+/** bigint arrives as text by default; our numbers stay below 2^53. */
+const int8Oid = 20;
+
+export function openPostgresPool(url: string): pg.Pool {
+  const types = {
+    getTypeParser: (oid: number, format?: 'text' | 'binary') =>
+      oid === int8Oid ? Number : (pg.types.getTypeParser as (oid: number, format?: string) => unknown)(oid, format),
+  };
+  const pool = new pg.Pool({
+    connectionString: url,
+    types: types as pg.CustomTypesConfig,
+    // More connections than this only wait for each other inside Postgres on a small machine.
+    max: 10,
+    // A database that is away must be told within the time a request may take, not after it.
+    connectionTimeoutMillis: 3_000,
+    query_timeout: 15_000,
+    keepAlive: true,
+    application_name: 'caisson',
+  });
+  // An idle connection that breaks is replaced at the next query; without a listener it would end the process.
+  pool.on('error', () => {});
+  return pool;
+}

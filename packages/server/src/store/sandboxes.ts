@@ -1,0 +1,379 @@
+import {
+  type ActionName,
+  CaissonError,
+  type CaissonEvent,
+  type Id,
+  type Labels,
+  type Owner,
+  type Reason,
+  refusal,
+  type Sandbox,
+  type SandboxState,
+  type Standing,
+  type StateChange,
+  type Step,
+  stateEventType,
+  transientStates,
+  transition,
+} from '@caisson/contract';
+import { sql } from 'kysely';
+import { type AttemptOutcome, endAttempt, insertAttempt, type NewAttempt } from './attempts.ts';
+import type { Database, Queries } from './database.ts';
+import { translateDatabaseError, violatedUnique } from './database-errors.ts';
+import type { EventLog } from './events.ts';
+import { type IdempotentRequest, insertIdempotency } from './idempotency.ts';
+import { endInstance, insertInstance, type NewInstance } from './instances.ts';
+import { givePlaceBack, type Limits, takePlace } from './limits.ts';
+import { rowOwner, type SandboxRow, toSandbox } from './sandbox-row.ts';
+
+export interface NewSandbox {
+  readonly id: Id<'sandbox'>;
+  readonly owner: Owner;
+  readonly name: string | null;
+  readonly slot: string | null;
+  readonly profile: { readonly name: string; readonly version: number } | null;
+  readonly labels: Labels;
+  readonly driver: string;
+  readonly host: string;
+  readonly blueprintDigest: string;
+  readonly persistence: 'ephemeral' | 'persistent';
+  readonly expiresAt: number | null;
+}
+
+/** What changes in the record together with a step. */
+export interface StepChange {
+  readonly reason?: Reason | null;
+  readonly notices?: readonly string[];
+  /** A new try begins; with `raiseIncarnation` it is one of a new incarnation. */
+  readonly attempt?: NewAttempt;
+  readonly raiseIncarnation?: boolean;
+  readonly endAttempt?: AttemptOutcome;
+  readonly instance?: NewInstance;
+  readonly endInstance?: boolean;
+  readonly expiresAt?: number | null;
+  readonly idempotency?: IdempotentRequest | undefined;
+}
+
+export interface SandboxFilter {
+  readonly tenant: string;
+  readonly project: string;
+  readonly principal?: string | undefined;
+  readonly states?: readonly SandboxState[] | undefined;
+  readonly destroyedToo: boolean;
+  readonly profile?: string | undefined;
+  readonly name?: string | undefined;
+  readonly labels?: readonly (readonly [string, string])[] | undefined;
+  readonly after?: string | undefined;
+  readonly limit: number;
+}
+
+export interface Applied {
+  readonly sandbox: Sandbox;
+  readonly event: CaissonEvent;
+}
+
+/** Sandboxes and their states. Every change of state is one compare-and-set and its event, in one transaction. */
+export class SandboxStore {
+  readonly #database: Database;
+  readonly #events: EventLog;
+  readonly #committed: (event: CaissonEvent) => void;
+
+  constructor(database: Database, events: EventLog, committed: (event: CaissonEvent) => void) {
+    this.#database = database;
+    this.#events = events;
+    this.#committed = committed;
+  }
+
+  async create(
+    sandbox: NewSandbox,
+    attempt: NewAttempt,
+    limits: Limits,
+    idempotency?: IdempotentRequest,
+  ): Promise<Applied> {
+    const now = Date.now();
+    const applied = await this.#transaction(async (tx) => {
+      if (idempotency) await insertIdempotency(tx, idempotency, sandbox.id, now);
+      await takePlace(tx, sandbox.owner.tenant, sandbox.host, limits, now);
+      const row = await tx
+        .insertInto('sandboxes')
+        .values(newRow(sandbox, attempt.id, now))
+        .returningAll()
+        .executeTakeFirstOrThrow();
+      const labels = Object.entries(sandbox.labels).map(([key, value]) => ({ sandbox: sandbox.id, key, value }));
+      if (labels.length > 0) await tx.insertInto('sandbox_labels').values(labels).execute();
+      await insertAttempt(tx, attempt, row, now);
+      return this.#tell(tx, row, null, null);
+    });
+    this.#committed(applied.event);
+    return applied;
+  }
+
+  async get(id: string): Promise<Sandbox | undefined> {
+    const row = await this.#database.db
+      .selectFrom('sandboxes')
+      .selectAll()
+      .where('id', '=', id)
+      .executeTakeFirst()
+      .catch(rethrow);
+    return row && toSandbox(row);
+  }
+
+  /**
+   * Applies one step of an action to the sandbox as the caller saw it. Refused with the code of the present state when
+   * the table does not allow it, and with `state_changed` when the sandbox is no longer as the caller saw it.
+   */
+  async step(
+    seen: Pick<Sandbox, 'id' | 'state' | 'action' | 'incarnation'>,
+    step: Step,
+    change: StepChange = {},
+  ): Promise<Applied> {
+    const answer = transition(seen, step);
+    if (!answer.ok) throw new CaissonError(answer.code, `${seen.id} is ${seen.state}: it cannot ${step.action} now`);
+    const now = Date.now();
+    const applied = await this.#transaction(async (tx) => {
+      if (change.idempotency) await insertIdempotency(tx, change.idempotency, seen.id, now);
+      const row = await this.#compareAndSet(tx, seen, answer.standing, change, now);
+      if (change.attempt) await insertAttempt(tx, change.attempt, row, now);
+      if (change.endAttempt && row.attempt) await endAttempt(tx, row.attempt, change.endAttempt, now);
+      if (change.instance) await insertInstance(tx, row, change.instance, now);
+      if (change.endInstance) await endInstance(tx, row.id, row.incarnation, now);
+      if (answer.standing.state === 'destroyed') await givePlaceBack(tx, row.tenant, row.host);
+      return this.#tell(tx, row, seen.state, step.action);
+    });
+    this.#committed(applied.event);
+    return applied;
+  }
+
+  /** An event about a sandbox that does not change its state, such as a repair. */
+  async note(id: Id<'sandbox'>, type: 'caisson.sandbox.repair', data: Record<string, unknown>): Promise<void> {
+    const event = await this.#transaction(async (tx) => {
+      const row = await tx
+        .updateTable('sandboxes')
+        .set((eb) => ({ sequence: eb('sequence', '+', 1) }))
+        .where('id', '=', id)
+        .returningAll()
+        .executeTakeFirst();
+      if (!row) return undefined;
+      const { sequence, tenant, project } = row;
+      return this.#events.append(tx, { type, subject: id, sequence, tenant, project, time: Date.now(), data });
+    });
+    if (event) this.#committed(event);
+  }
+
+  async list(filter: SandboxFilter): Promise<Sandbox[]> {
+    let query = this.#database.db
+      .selectFrom('sandboxes')
+      .selectAll()
+      .where('tenant', '=', filter.tenant)
+      .where('project', '=', filter.project);
+    // Spelled exactly like the partial index, or the planner will not take it.
+    if (!filter.destroyedToo) query = query.where(sql<boolean>`state <> 'destroyed'`);
+    if (filter.after !== undefined) query = query.where('id', '<', filter.after);
+    if (filter.principal !== undefined) query = query.where('principal', '=', filter.principal);
+    if (filter.states !== undefined) query = query.where('state', 'in', filter.states);
+    if (filter.profile !== undefined) query = query.where('profile_name', '=', filter.profile);
+    if (filter.name !== undefined) query = query.where('name', '=', filter.name);
+    for (const [key, value] of filter.labels ?? []) {
+      query = query.where((eb) =>
+        eb.exists(
+          eb
+            .selectFrom('sandbox_labels')
+            .select('sandbox_labels.sandbox')
+            .whereRef('sandbox_labels.sandbox', '=', 'sandboxes.id')
+            .where('sandbox_labels.key', '=', key)
+            .where('sandbox_labels.value', '=', value),
+        ),
+      );
+    }
+    const rows = await query.orderBy('id', 'desc').limit(filter.limit).execute().catch(rethrow);
+    return rows.map(toSandbox);
+  }
+
+  /** The newest living sandbox that `ensure` means. */
+  async find(owner: Owner, profile: string | null, name: string | null): Promise<Sandbox | undefined> {
+    const row = await this.#database.db
+      .selectFrom('sandboxes')
+      .selectAll()
+      .where('tenant', '=', owner.tenant)
+      .where('project', '=', owner.project)
+      .where('principal', '=', owner.principal)
+      .where('scope', owner.scope === undefined ? 'is' : '=', owner.scope ?? null)
+      .where('profile_name', profile === null ? 'is' : '=', profile)
+      .where('name', name === null ? 'is' : '=', name)
+      .where(sql<boolean>`state <> 'destroyed'`)
+      .orderBy('id', 'desc')
+      .executeTakeFirst()
+      .catch(rethrow);
+    return row && toSandbox(row);
+  }
+
+  /** What some action left, or will leave, in a state that is not its own: the reconciler's work. */
+  async unsettled(limit: number): Promise<Sandbox[]> {
+    const states = ['requested', ...transientStates];
+    const rows = await this.#database.db
+      .selectFrom('sandboxes')
+      .selectAll()
+      .where('state', 'in', states)
+      .limit(limit)
+      .execute()
+      .catch(rethrow);
+    return rows.map(toSandbox);
+  }
+
+  /** Those that should have an instance, in pages by id. */
+  async settledWithInstance(after: string, limit: number): Promise<Sandbox[]> {
+    const rows = await this.#database.db
+      .selectFrom('sandboxes')
+      .selectAll()
+      .where('state', 'in', ['ready', 'paused'])
+      .where('id', '>', after)
+      .orderBy('id')
+      .limit(limit)
+      .execute()
+      .catch(rethrow);
+    return rows.map(toSandbox);
+  }
+
+  /** Those that are not destroyed and not being destroyed. */
+  async living(limit: number): Promise<Sandbox[]> {
+    const rows = await this.#database.db
+      .selectFrom('sandboxes')
+      .selectAll()
+      .where('state', 'not in', ['destroying', 'destroyed'])
+      .limit(limit)
+      .execute()
+      .catch(rethrow);
+    return rows.map(toSandbox);
+  }
+
+  /** Those whose lease has ended and that still stand. */
+  async expired(now: number, limit: number): Promise<Sandbox[]> {
+    const rows = await this.#database.db
+      .selectFrom('sandboxes')
+      .selectAll()
+      .where('expires_at', '<=', now)
+      .where(sql<boolean>`state <> 'destroyed'`)
+      .orderBy('expires_at')
+      .limit(limit)
+      .execute()
+      .catch(rethrow);
+    return rows.map(toSandbox);
+  }
+
+  async countByState(): Promise<Record<string, number>> {
+    const rows = await this.#database.db
+      .selectFrom('sandboxes')
+      .select(['state', (eb) => eb.fn.countAll().as('count')])
+      .groupBy('state')
+      .execute()
+      .catch(rethrow);
+    return Object.fromEntries(rows.map((row) => [row.state, Number(row.count)]));
+  }
+
+  async #transaction<T>(work: (tx: Queries) => Promise<T>): Promise<T> {
+    try {
+      return await this.#database.db.transaction().execute(work);
+    } catch (error) {
+      const taken = violatedUnique(error);
+      if (taken === 'slot')
+        throw new CaissonError('sandbox_exists', 'the owner already has a sandbox of this profile and name');
+      if (taken === 'name') throw new CaissonError('sandbox_exists', 'the owner already has a sandbox of this name');
+      throw translateDatabaseError(error);
+    }
+  }
+
+  async #compareAndSet(
+    tx: Queries,
+    seen: Pick<Sandbox, 'id' | 'state' | 'action' | 'incarnation'>,
+    next: Standing,
+    change: StepChange,
+    now: number,
+  ) {
+    const raised = change.raiseIncarnation ? 1 : 0;
+    const row = await tx
+      .updateTable('sandboxes')
+      .set((eb) => ({
+        state: next.state,
+        action: next.action,
+        sequence: eb('sequence', '+', 1),
+        incarnation: eb('incarnation', '+', raised),
+        updated_at: now,
+        ...(next.state === 'ready' ? { ready_at: now } : {}),
+        ...(change.reason === undefined
+          ? {}
+          : { reason_code: change.reason?.code ?? null, reason_message: change.reason?.message ?? null }),
+        ...(change.notices === undefined ? {} : { notices: JSON.stringify(change.notices) }),
+        ...(change.attempt === undefined ? {} : { attempt: change.attempt.id }),
+        ...(change.expiresAt === undefined ? {} : { expires_at: change.expiresAt }),
+      }))
+      .where('id', '=', seen.id)
+      .where('state', '=', seen.state)
+      .where('incarnation', '=', seen.incarnation)
+      .where('action', seen.action === null ? 'is' : '=', seen.action)
+      .returningAll()
+      .executeTakeFirst();
+    if (row) return row;
+    const present = await tx.selectFrom('sandboxes').select('state').where('id', '=', seen.id).executeTakeFirst();
+    if (!present) throw new CaissonError('sandbox_not_found', `there is no sandbox ${seen.id}`);
+    const state = present.state as SandboxState;
+    const code = state === 'destroying' || state === 'destroyed' ? refusal(state) : 'state_changed';
+    throw new CaissonError(code, `${seen.id} was ${seen.state} and is ${state} now`);
+  }
+
+  async #tell(tx: Queries, row: SandboxRow, from: SandboxState | null, cause: ActionName | null): Promise<Applied> {
+    const sandbox = toSandbox(row);
+    const data: StateChange = {
+      from,
+      to: sandbox.state,
+      action: sandbox.action,
+      cause,
+      incarnation: sandbox.incarnation,
+      owner: rowOwner(row),
+      reason: sandbox.reason,
+    };
+    const { tenant, project, sequence } = row;
+    const type = stateEventType(sandbox.state);
+    const event = await this.#events.append(tx, {
+      type,
+      subject: row.id,
+      sequence,
+      tenant,
+      project,
+      time: row.updated_at,
+      data,
+    });
+    return { sandbox, event };
+  }
+}
+
+function rethrow(error: unknown): never {
+  throw translateDatabaseError(error);
+}
+
+function newRow(sandbox: NewSandbox, attempt: Id<'attempt'>, now: number) {
+  const { owner } = sandbox;
+  return {
+    id: sandbox.id,
+    tenant: owner.tenant,
+    project: owner.project,
+    principal: owner.principal,
+    scope: owner.scope ?? null,
+    name: sandbox.name,
+    slot: sandbox.slot,
+    profile_name: sandbox.profile?.name ?? null,
+    profile_version: sandbox.profile?.version ?? null,
+    state: 'requested',
+    incarnation: 1,
+    sequence: 1,
+    labels: JSON.stringify(sandbox.labels),
+    attempt,
+    driver: sandbox.driver,
+    host: sandbox.host,
+    blueprint_digest: sandbox.blueprintDigest,
+    persistence: sandbox.persistence,
+    notices: '[]',
+    created_at: now,
+    updated_at: now,
+    expires_at: sandbox.expiresAt,
+  };
+}

@@ -1,0 +1,188 @@
+import type { Generated } from 'kysely';
+
+/**
+ * The tables, the same on both engines.
+ *
+ * Laws
+ * - Times are whole milliseconds since 1970; JSON is text; there are no booleans. So a row reads the same from SQLite and
+ *   from Postgres, and no driver's idea of a type comes between.
+ * - Every row that somebody owns carries its tenant.
+ * - `events` is append-only; `ledger` is append-only.
+ */
+export interface Schema {
+  meta: { key: string; value: string };
+  tenants: { name: string; max_sandboxes: number | null; live_sandboxes: number; created_at: number };
+  projects: { tenant: string; name: string; created_at: number };
+  principals: { tenant: string; name: string; kind: string; created_at: number };
+  api_keys: ApiKeyTable;
+  hosts: HostTable;
+  sandboxes: SandboxTable;
+  sandbox_labels: { sandbox: string; key: string; value: string };
+  attempts: AttemptTable;
+  instances: InstanceTable;
+  events: EventTable;
+  jobs: JobTable;
+  idempotency: IdempotencyTable;
+  images: { digest: string; reference: string | null; size_bytes: number; created_at: number; used_at: number };
+  snapshots: SnapshotTable;
+  processes: ProcessTable;
+  ledger: LedgerTable;
+}
+
+export interface ApiKeyTable {
+  id: string;
+  hash: string;
+  name: string;
+  tenant: string;
+  project: string;
+  principal: string;
+  scope: string;
+  created_at: number;
+  expires_at: number | null;
+  revoked_at: number | null;
+}
+
+export interface HostTable {
+  name: string;
+  max_sandboxes: number | null;
+  live_sandboxes: number;
+  version: string;
+  seen_at: number;
+}
+
+export interface SandboxTable {
+  id: string;
+  tenant: string;
+  project: string;
+  principal: string;
+  scope: string | null;
+  name: string | null;
+  /** What `ensure` and one-per-owner look up; unique among sandboxes that are not destroyed. */
+  slot: string | null;
+  profile_name: string | null;
+  profile_version: number | null;
+  state: string;
+  action: string | null;
+  reason_code: string | null;
+  reason_message: string | null;
+  incarnation: number;
+  /** The sequence of its newest event. */
+  sequence: number;
+  labels: string;
+  attempt: string | null;
+  driver: string | null;
+  host: string | null;
+  blueprint_digest: string;
+  persistence: string;
+  notices: string;
+  created_at: number;
+  updated_at: number;
+  ready_at: number | null;
+  expires_at: number | null;
+}
+
+export interface AttemptTable {
+  id: string;
+  sandbox: string;
+  tenant: string;
+  incarnation: number;
+  action: string;
+  state: string;
+  reason_code: string | null;
+  reason_message: string | null;
+  driver: string | null;
+  spec: string;
+  resolved_spec: string;
+  blueprint: string;
+  blueprint_digest: string;
+  started_at: number;
+  ended_at: number | null;
+}
+
+export interface InstanceTable {
+  sandbox: string;
+  incarnation: number;
+  driver: string;
+  host: string;
+  state: string;
+  created_at: number;
+  ended_at: number | null;
+}
+
+export interface EventTable {
+  position: Generated<number>;
+  id: string;
+  type: string;
+  subject: string;
+  sequence: number;
+  tenant: string;
+  project: string;
+  time: number;
+  data: string;
+}
+
+export interface JobTable {
+  id: string;
+  kind: string;
+  unique_key: string | null;
+  tenant: string | null;
+  payload: string;
+  state: string;
+  priority: number;
+  tries: number;
+  max_tries: number;
+  run_at: number;
+  lease_owner: string | null;
+  lease_until: number | null;
+  error: string | null;
+  created_at: number;
+  updated_at: number;
+}
+
+export interface IdempotencyTable {
+  caller: string;
+  key: string;
+  request_hash: string;
+  sandbox: string | null;
+  status: number | null;
+  answer: string | null;
+  created_at: number;
+}
+
+export interface SnapshotTable {
+  id: string;
+  sandbox: string;
+  tenant: string;
+  project: string;
+  principal: string;
+  kind: string;
+  name: string | null;
+  turn: number | null;
+  parent: string | null;
+  state: string;
+  labels: string;
+  created_at: number;
+}
+
+export interface ProcessTable {
+  id: string;
+  sandbox: string;
+  tenant: string;
+  command: string;
+  state: string;
+  exit_code: number | null;
+  started_at: number;
+  ended_at: number | null;
+}
+
+/** Double entry: every movement is two rows of one `transfer` whose amounts add up to nothing. Micro-units. */
+export interface LedgerTable {
+  id: string;
+  transfer: string;
+  account: string;
+  tenant: string;
+  sandbox: string | null;
+  amount: number;
+  kind: string;
+  created_at: number;
+}

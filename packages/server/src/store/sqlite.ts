@@ -1,0 +1,41 @@
+import { DatabaseSync, type DatabaseSyncInstance } from '@photostructure/sqlite';
+import type { SqliteDatabase, SqliteStatement } from 'kysely';
+
+/** Statements are few and their text never carries values, so the cache cannot grow beyond the code. */
+const maxCachedStatements = 500;
+
+/**
+ * A SQLite file as Kysely's SQLite dialect wants it. The write-ahead log with `synchronous = normal` loses nothing when
+ * the process is killed; when the machine loses power the last moments may be missing, never half of a transaction.
+ */
+export function openSqliteDatabase(path: string): SqliteDatabase {
+  const database = new DatabaseSync(path);
+  database.exec(
+    'pragma journal_mode = wal; pragma synchronous = normal; pragma foreign_keys = on; pragma busy_timeout = 5000',
+  );
+  const statements = new Map<string, SqliteStatement>();
+  return {
+    close() {
+      statements.clear();
+      database.close();
+    },
+    prepare(sql) {
+      const known = statements.get(sql);
+      if (known) return known;
+      const prepared = prepareStatement(database, sql);
+      if (statements.size < maxCachedStatements) statements.set(sql, prepared);
+      return prepared;
+    },
+  };
+}
+
+function prepareStatement(database: DatabaseSyncInstance, sql: string): SqliteStatement {
+  const statement = database.prepare(sql);
+  const values = (parameters: readonly unknown[]) => parameters as Parameters<typeof statement.all>;
+  return {
+    reader: statement.columns().length > 0,
+    all: (parameters) => statement.all(...values(parameters)),
+    run: (parameters) => statement.run(...values(parameters)),
+    iterate: (parameters) => statement.iterate(...values(parameters)) as IterableIterator<unknown>,
+  };
+}

@@ -1,0 +1,71 @@
+import type { CaissonEvent } from '@caisson/contract';
+import { sql } from 'kysely';
+import { AttemptStore } from './attempts.ts';
+import { type Database, openPostgres, openSqlite } from './database.ts';
+import { translateDatabaseError } from './database-errors.ts';
+import { EventLog } from './events.ts';
+import { IdempotencyStore } from './idempotency.ts';
+import { JobStore } from './jobs.ts';
+import { KeyStore } from './keys.ts';
+import { migrate } from './migrate.ts';
+import { SandboxStore } from './sandboxes.ts';
+import { HostStore, TenantStore } from './tenants.ts';
+
+/** The record of everything, whatever the engine. */
+export interface Store {
+  readonly engine: Database['engine'];
+  readonly installation: string;
+  readonly sandboxes: SandboxStore;
+  readonly attempts: AttemptStore;
+  readonly events: EventLog;
+  readonly jobs: JobStore;
+  readonly keys: KeyStore;
+  readonly idempotency: IdempotencyStore;
+  readonly tenants: TenantStore;
+  readonly hosts: HostStore;
+  /** Called with every event of a sandbox after it is committed, in the order of commit. */
+  onEvent(listener: (event: CaissonEvent) => void): () => void;
+  /** Throws `database_unavailable` when the database does not answer. */
+  ping(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export type StoreLocation = { readonly sqlite: string } | { readonly postgres: string };
+
+export async function openStore(location: StoreLocation): Promise<Store> {
+  const database = 'sqlite' in location ? await openSqlite(location.sqlite) : await openPostgres(location.postgres);
+  let installation: string;
+  try {
+    installation = await migrate(database);
+  } catch (error) {
+    await database.close().catch(() => {});
+    throw translateDatabaseError(error);
+  }
+  const listeners = new Set<(event: CaissonEvent) => void>();
+  const events = new EventLog(database, installation);
+  const publish = (event: CaissonEvent) => {
+    for (const listener of listeners) listener(event);
+  };
+  return {
+    engine: database.engine,
+    installation,
+    events,
+    sandboxes: new SandboxStore(database, events, publish),
+    attempts: new AttemptStore(database),
+    jobs: new JobStore(database),
+    keys: new KeyStore(database),
+    idempotency: new IdempotencyStore(database),
+    tenants: new TenantStore(database),
+    hosts: new HostStore(database),
+    onEvent(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    async ping() {
+      await sql`select 1`.execute(database.db).catch((error) => {
+        throw translateDatabaseError(error);
+      });
+    },
+    close: () => database.close(),
+  };
+}

@@ -1,0 +1,21 @@
+import { destination, type Logger, pino } from 'pino';
+
+export type { Logger } from 'pino';
+
+/** Keys are never logged: what carries one is named here, wherever it appears. */
+const secretPaths = [
+  'req.headers.authorization',
+  'req.headers["x-api-key"]',
+  'secret',
+  '*.secret',
+  'apiKey',
+  '*.apiKey',
+];
+
+/** Structured lines on standard error: standard output belongs to whoever runs the server in front. */
+export function createLogger(level: string): Logger {
+  return pino(
+    { level, base: null, redact: { paths: secretPaths, censor: '[secret]' } },
+    destination({ fd: 2, sync: false }),
+  );
+}

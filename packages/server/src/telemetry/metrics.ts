@@ -1,0 +1,82 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+
+/** Where numbers come from that are asked for only when somebody looks. */
+export interface MetricSources {
+  sandboxesByState(): Promise<Record<string, number>>;
+  jobsByState(): Promise<Record<string, number>>;
+  operations(): number;
+}
+
+/** From half a millisecond, where a read answers, to a minute, where a launch is given up. */
+const durationBuckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+
+export class Metrics {
+  readonly #registry = new Registry();
+  readonly #requests: Histogram<'route' | 'status'>;
+  readonly #repairs: Counter<'did'>;
+
+  constructor(sources: MetricSources) {
+    const registers = [this.#registry];
+    collectDefaultMetrics({ register: this.#registry, prefix: 'caisson_' });
+    this.#requests = new Histogram({
+      name: 'caisson_http_request_duration_seconds',
+      help: 'Time to answer, by route and status.',
+      labelNames: ['route', 'status'],
+      buckets: durationBuckets,
+      registers,
+    });
+    this.#repairs = new Counter({
+      name: 'caisson_repairs_total',
+      help: 'What the reconciler did.',
+      labelNames: ['did'],
+      registers,
+    });
+    counted('caisson_sandboxes', 'Sandboxes by state.', 'state', registers, () => sources.sandboxesByState());
+    counted('caisson_jobs', 'Jobs by state.', 'state', registers, () => sources.jobsByState());
+    new Gauge({
+      name: 'caisson_operations',
+      help: 'Actions that run at the moment.',
+      registers,
+      collect() {
+        this.set(sources.operations());
+      },
+    });
+  }
+
+  request(route: string, status: number, seconds: number): void {
+    this.#requests.observe({ route, status }, seconds);
+  }
+
+  repair(did: string): void {
+    this.#repairs.inc({ did });
+  }
+
+  get contentType(): string {
+    return this.#registry.contentType;
+  }
+
+  render(): Promise<string> {
+    return this.#registry.metrics();
+  }
+}
+
+function counted(
+  name: string,
+  help: string,
+  label: string,
+  registers: Registry[],
+  read: () => Promise<Record<string, number>>,
+): void {
+  new Gauge({
+    name,
+    help,
+    labelNames: [label],
+    registers,
+    async collect() {
+      // A database that is away must not take the other numbers with it.
+      const counts = await read().catch(() => ({}));
+      this.reset();
+      for (const [value, count] of Object.entries(counts)) this.set({ [label]: value }, count);
+    },
+  });
+}

@@ -1,0 +1,56 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { openSqlite } from '../../packages/server/src/store/database.ts';
+import { openStore } from '../../packages/server/src/store/store.ts';
+import { type Postgres, startPostgres } from '../postgres.ts';
+import { describeStore } from './describe-store.ts';
+import { put } from './store-fixtures.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'caisson-store-'));
+let postgres: Postgres | undefined;
+
+afterAll(async () => {
+  await postgres?.close();
+  rmSync(folder, { recursive: true });
+});
+
+describeStore('on SQLite', async () => ({ sqlite: join(folder, 'caisson.db') }));
+
+describeStore(
+  'on Postgres',
+  async () => ({ postgres: postgres?.database() ?? '' }),
+  async () => {
+    postgres = await startPostgres();
+  },
+);
+
+test('a database of a newer version is refused', async () => {
+  const path = join(folder, 'newer.db');
+  await (await openStore({ sqlite: path })).close();
+  const { db, close } = await openSqlite(path);
+  await db.updateTable('meta').set({ value: '999' }).where('key', '=', 'version').execute();
+  await close();
+  await expect(openStore({ sqlite: path })).rejects.toMatchObject({ code: 'data_folder_newer' });
+});
+
+test('a Postgres that is away is told as such, and works again when it is back', async () => {
+  if (!postgres) throw new Error('Postgres was not started');
+  const store = await openStore({ postgres: postgres.database() });
+  await store.hosts.seen('here', '1');
+  await put(store, { name: 'before' });
+  await postgres.crash();
+  await expect(put(store, { name: 'during' })).rejects.toMatchObject({ code: 'database_unavailable' });
+  await expect(store.ping()).rejects.toMatchObject({ code: 'database_unavailable' });
+  await postgres.start();
+  await expect(put(store, { name: 'before' })).rejects.toMatchObject({ code: 'sandbox_exists' });
+  await put(store, { name: 'after' });
+  await store.close();
+});
+
+test('a Postgres that is not there is told as such at the start', async () => {
+  await expect(openStore({ postgres: 'postgres://nobody@127.0.0.1:1/none' })).rejects.toMatchObject({
+    code: 'database_unavailable',
+  });
+});
