@@ -28,8 +28,8 @@ export function describeJobs(open: () => Store): void {
       const { jobs } = open();
       const k = kind();
       await jobs.enqueue({ kind: k, payload: 'later', runAt: Date.now() + 60_000, priority: 9 });
-      await jobs.enqueue({ kind: k, payload: 'first' });
-      await jobs.enqueue({ kind: k, payload: 'second' });
+      await jobs.enqueue({ kind: k, payload: 'first', runAt: Date.now() - 20 });
+      await jobs.enqueue({ kind: k, payload: 'second', runAt: Date.now() - 10 });
       await jobs.enqueue({ kind: k, payload: 'urgent', priority: 5 });
       const order: unknown[] = [];
       for (let job = await jobs.claim([k], 'w', leaseMs); job; job = await jobs.claim([k], 'w', leaseMs))

@@ -38,6 +38,7 @@ export interface ServerOptions {
   readonly limits?: Partial<Limits> | undefined;
   readonly deadlines?: Partial<Deadlines> | undefined;
   readonly reconcileSeconds?: number | undefined;
+  readonly requestTimeoutMs?: number | undefined;
 }
 
 export interface RunningServer {
@@ -113,6 +114,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
         allowHosts: options.allowHosts.map((name) => name.toLowerCase()),
         log,
         shutdown: shutdown.signal,
+        requestTimeoutMs: options.requestTimeoutMs,
       });
       apps.push(app);
       addresses.push(await listen(app, listener));

@@ -20,7 +20,7 @@ import { systemHandlers } from './system-handlers.ts';
 /** A spec of a megabyte is refused by its own bounds; what is around it is small. */
 const bodyLimit = 1_500_000;
 /** A client that takes longer than this to send its request is stuck or means harm. */
-const requestTimeoutMs = 30_000;
+const defaultRequestTimeoutMs = 30_000;
 const maxHeaderBytes = 16_384;
 
 export interface HttpOptions {
@@ -29,23 +29,31 @@ export interface HttpOptions {
   readonly log: Logger;
   /** Ends the streams, which would otherwise keep the server from closing. */
   readonly shutdown: AbortSignal;
+  /** How long a client may take to send its request. */
+  readonly requestTimeoutMs?: number | undefined;
 }
 
 const handlers: Handlers = { ...sandboxHandlers, ...eventHandlers, ...systemHandlers };
 
 /** One HTTP server for one listener: parse → call → render, nothing else. */
 export function createHttp(context: ApiContext, options: HttpOptions): FastifyInstance {
-  const { listener, allowHosts, log } = options;
+  const { listener, allowHosts, log, requestTimeoutMs = defaultRequestTimeoutMs } = options;
   const app = fastify({
     bodyLimit,
     requestTimeout: requestTimeoutMs,
     connectionTimeout: 0,
     keepAliveTimeout: 60_000,
-    http: { maxHeaderSize: maxHeaderBytes, headersTimeout: requestTimeoutMs },
+    http: {
+      maxHeaderSize: maxHeaderBytes,
+      headersTimeout: requestTimeoutMs,
+      connectionsCheckingInterval: Math.min(requestTimeoutMs, 10_000),
+    },
     genReqId: () => newId('request'),
     forceCloseConnections: 'idle',
     exposeHeadRoutes: false,
     clientErrorHandler: refuseConnection,
+    frameworkErrors: (error, request, reply) =>
+      sendProblem(reply as FastifyReply, request as FastifyRequest, translate(error, log, request.id)),
     logger: false,
   });
   app.removeAllContentTypeParsers();
@@ -130,7 +138,7 @@ async function run(
   const handler = handlers[name] as Handler<RouteName>;
   const key = route.idempotencyKey ? request.headers['idempotency-key'] : undefined;
   if (typeof key !== 'string') return handler(context, call);
-  const idempotency = idempotentRequest(name, call.caller, key, request.params, request.body);
+  const idempotency = idempotentRequest(name, call.caller, key, call.params, request.body);
   const { waitSeconds = 60 } = (call.body ?? {}) as { waitSeconds?: number };
   const successStatus = 201 in route.responses ? 201 : 200;
   return runOnce(context, idempotency, { waitSeconds, successStatus }, () =>

@@ -21,8 +21,17 @@ export function idempotentRequest(
       'the Idempotency-Key must be 1 to 200 printable characters without spaces',
     );
   }
-  const asked = canonicalJson({ name, params: params ?? null, body: body ?? null });
+  const asked = canonical({ name, params: params ?? null, body: body ?? null });
   return { caller: callerName(caller), key, requestHash: createHash('sha256').update(asked).digest('hex') };
+}
+
+/** What the canonical form cannot say is nothing that any route takes. */
+function canonical(asked: unknown): string {
+  try {
+    return canonicalJson(asked);
+  } catch (error) {
+    throw new CaissonError('body_malformed', 'the body is nested too deeply or is not valid Unicode', { cause: error });
+  }
 }
 
 /**

@@ -1,6 +1,6 @@
 import { CaissonError } from '@caisson/contract';
 
-/** What a database says when it is away, broken or full, as our errors. Everything else is a defect and passes as it is. */
+/** Foreign errors are translated where they enter, in the two adapters: what a database says when it is away, broken or full, as our errors. Everything else is a defect and passes as it is. */
 export function translateDatabaseError(error: unknown): unknown {
   if (error instanceof CaissonError || !(error instanceof Error)) return error;
   const code = codeOf(error);

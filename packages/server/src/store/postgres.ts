@@ -1,9 +1,11 @@
+import type { PostgresPool, PostgresPoolClient } from 'kysely';
 import pg from 'pg';
+import { translateDatabaseError } from './database-errors.ts';
 
 /** bigint arrives as text by default; our numbers stay below 2^53. */
 const int8Oid = 20;
 
-export function openPostgresPool(url: string): pg.Pool {
+export function openPostgresPool(url: string): PostgresPool {
   const types = {
     getTypeParser: (oid: number, format?: 'text' | 'binary') =>
       oid === int8Oid ? Number : (pg.types.getTypeParser as (oid: number, format?: string) => unknown)(oid, format),
@@ -21,5 +23,28 @@ export function openPostgresPool(url: string): pg.Pool {
   });
   // An idle connection that breaks is replaced at the next query; without a listener it would end the process.
   pool.on('error', () => {});
-  return pool;
+  return {
+    connect: () => pool.connect().then(translatedClient, rethrow),
+    end: () => pool.end(),
+  };
+}
+
+/** The same connection, whose errors are ours. */
+function translatedClient(client: pg.PoolClient): PostgresPoolClient {
+  // A connection that breaks while it is in use fails its query; without a listener it would end the process as well.
+  const ignore = () => {};
+  client.on('error', ignore);
+  return {
+    // Kysely also knows cursors, which nothing here asks for.
+    query: ((sql: string, parameters: unknown[]) =>
+      client.query(sql, parameters).catch(rethrow)) as unknown as PostgresPoolClient['query'],
+    release: () => {
+      client.off('error', ignore);
+      client.release();
+    },
+  };
+}
+
+function rethrow(error: unknown): never {
+  throw translateDatabaseError(error);
 }

@@ -19,7 +19,7 @@ import {
 import { sql } from 'kysely';
 import { type AttemptOutcome, endAttempt, insertAttempt, type NewAttempt } from './attempts.ts';
 import type { Database, Queries } from './database.ts';
-import { translateDatabaseError, violatedUnique } from './database-errors.ts';
+import { violatedUnique } from './database-errors.ts';
 import type { EventLog } from './events.ts';
 import { type IdempotentRequest, insertIdempotency } from './idempotency.ts';
 import { endInstance, insertInstance, type NewInstance } from './instances.ts';
@@ -109,12 +109,7 @@ export class SandboxStore {
   }
 
   async get(id: string): Promise<Sandbox | undefined> {
-    const row = await this.#database.db
-      .selectFrom('sandboxes')
-      .selectAll()
-      .where('id', '=', id)
-      .executeTakeFirst()
-      .catch(rethrow);
+    const row = await this.#database.db.selectFrom('sandboxes').selectAll().where('id', '=', id).executeTakeFirst();
     return row && toSandbox(row);
   }
 
@@ -185,7 +180,7 @@ export class SandboxStore {
         ),
       );
     }
-    const rows = await query.orderBy('id', 'desc').limit(filter.limit).execute().catch(rethrow);
+    const rows = await query.orderBy('id', 'desc').limit(filter.limit).execute();
     return rows.map(toSandbox);
   }
 
@@ -202,8 +197,7 @@ export class SandboxStore {
       .where('name', name === null ? 'is' : '=', name)
       .where(sql<boolean>`state <> 'destroyed'`)
       .orderBy('id', 'desc')
-      .executeTakeFirst()
-      .catch(rethrow);
+      .executeTakeFirst();
     return row && toSandbox(row);
   }
 
@@ -215,8 +209,7 @@ export class SandboxStore {
       .selectAll()
       .where('state', 'in', states)
       .limit(limit)
-      .execute()
-      .catch(rethrow);
+      .execute();
     return rows.map(toSandbox);
   }
 
@@ -229,8 +222,7 @@ export class SandboxStore {
       .where('id', '>', after)
       .orderBy('id')
       .limit(limit)
-      .execute()
-      .catch(rethrow);
+      .execute();
     return rows.map(toSandbox);
   }
 
@@ -241,8 +233,7 @@ export class SandboxStore {
       .selectAll()
       .where('state', 'not in', ['destroying', 'destroyed'])
       .limit(limit)
-      .execute()
-      .catch(rethrow);
+      .execute();
     return rows.map(toSandbox);
   }
 
@@ -255,8 +246,7 @@ export class SandboxStore {
       .where(sql<boolean>`state <> 'destroyed'`)
       .orderBy('expires_at')
       .limit(limit)
-      .execute()
-      .catch(rethrow);
+      .execute();
     return rows.map(toSandbox);
   }
 
@@ -265,8 +255,7 @@ export class SandboxStore {
       .selectFrom('sandboxes')
       .select(['state', (eb) => eb.fn.countAll().as('count')])
       .groupBy('state')
-      .execute()
-      .catch(rethrow);
+      .execute();
     return Object.fromEntries(rows.map((row) => [row.state, Number(row.count)]));
   }
 
@@ -278,7 +267,7 @@ export class SandboxStore {
       if (taken === 'slot')
         throw new CaissonError('sandbox_exists', 'the owner already has a sandbox of this profile and name');
       if (taken === 'name') throw new CaissonError('sandbox_exists', 'the owner already has a sandbox of this name');
-      throw translateDatabaseError(error);
+      throw error;
     }
   }
 
@@ -344,10 +333,6 @@ export class SandboxStore {
     });
     return { sandbox, event };
   }
-}
-
-function rethrow(error: unknown): never {
-  throw translateDatabaseError(error);
 }
 
 function newRow(sandbox: NewSandbox, attempt: Id<'attempt'>, now: number) {

@@ -1,5 +1,6 @@
 import { DatabaseSync, type DatabaseSyncInstance } from '@photostructure/sqlite';
 import type { SqliteDatabase, SqliteStatement } from 'kysely';
+import { translateDatabaseError } from './database-errors.ts';
 
 /** Statements are few and their text never carries values, so the cache cannot grow beyond the code. */
 const maxCachedStatements = 500;
@@ -34,8 +35,26 @@ function prepareStatement(database: DatabaseSyncInstance, sql: string): SqliteSt
   const values = (parameters: readonly unknown[]) => parameters as Parameters<typeof statement.all>;
   return {
     reader: statement.columns().length > 0,
-    all: (parameters) => statement.all(...values(parameters)),
-    run: (parameters) => statement.run(...values(parameters)),
+    all: (parameters) => translated(() => statement.all(...values(parameters))),
+    run: (parameters) => translated(() => runStatement(sql, () => statement.run(...values(parameters)))),
     iterate: (parameters) => statement.iterate(...values(parameters)) as IterableIterator<unknown>,
   };
+}
+
+/** SQLite ends a transaction by itself when the disk is full; that the rollback finds none must not hide why. */
+function runStatement<T>(sql: string, run: () => T): T | { changes: number; lastInsertRowid: number } {
+  try {
+    return run();
+  } catch (error) {
+    if (sql !== 'rollback' || !(error instanceof Error) || !/no transaction is active/.test(error.message)) throw error;
+    return { changes: 0, lastInsertRowid: 0 };
+  }
+}
+
+function translated<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw translateDatabaseError(error);
+  }
 }

@@ -2,7 +2,6 @@ import type { CaissonEvent } from '@caisson/contract';
 import { sql } from 'kysely';
 import { AttemptStore } from './attempts.ts';
 import { type Database, openPostgres, openSqlite } from './database.ts';
-import { translateDatabaseError } from './database-errors.ts';
 import { EventLog } from './events.ts';
 import { IdempotencyStore } from './idempotency.ts';
 import { JobStore } from './jobs.ts';
@@ -39,7 +38,7 @@ export async function openStore(location: StoreLocation): Promise<Store> {
     installation = await migrate(database);
   } catch (error) {
     await database.close().catch(() => {});
-    throw translateDatabaseError(error);
+    throw error;
   }
   const listeners = new Set<(event: CaissonEvent) => void>();
   const events = new EventLog(database, installation);
@@ -62,9 +61,7 @@ export async function openStore(location: StoreLocation): Promise<Store> {
       return () => listeners.delete(listener);
     },
     async ping() {
-      await sql`select 1`.execute(database.db).catch((error) => {
-        throw translateDatabaseError(error);
-      });
+      await sql`select 1`.execute(database.db);
     },
     close: () => database.close(),
   };

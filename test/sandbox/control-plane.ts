@@ -1,0 +1,108 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Profile } from '@caisson/contract';
+import { FakeBackend } from '../../packages/server/src/drivers/fake/fake-backend.ts';
+import { FakeDriver } from '../../packages/server/src/drivers/fake/fake-driver.ts';
+import { blankProfile, ProfileCatalog } from '../../packages/server/src/profiles/catalog.ts';
+import { Reconciler } from '../../packages/server/src/sandbox/reconciler.ts';
+import { Runner } from '../../packages/server/src/sandbox/runner.ts';
+import { Sandboxes } from '../../packages/server/src/sandbox/sandboxes.ts';
+import type { Deadlines, WorkContext } from '../../packages/server/src/sandbox/work.ts';
+import type { Limits } from '../../packages/server/src/store/limits.ts';
+import { openStore, type Store } from '../../packages/server/src/store/store.ts';
+import type { Caller } from '../../packages/server/src/tenancy/caller.ts';
+
+export const ada: Caller = { owner: { tenant: 'acme', project: 'web', principal: 'ada' }, scope: 'use', key: null };
+export const bob: Caller = { owner: { tenant: 'acme', project: 'web', principal: 'bob' }, scope: 'use', key: null };
+export const boss: Caller = {
+  owner: { tenant: 'acme', project: 'ops', principal: 'boss' },
+  scope: 'manage',
+  key: null,
+};
+export const stranger: Caller = {
+  owner: { tenant: 'evil', project: 'web', principal: 'ada' },
+  scope: 'admin',
+  key: null,
+};
+
+export const single: Profile = { name: 'single', version: 1, sourceRequired: false, onePerOwner: true };
+export const persistent: Profile = {
+  name: 'kept',
+  version: 1,
+  sourceRequired: false,
+  spec: { runtime: { persistence: 'persistent' } },
+};
+
+/** The control plane without HTTP, over one database file and one fake backend that outlive it. */
+export interface ControlPlane {
+  readonly store: Store;
+  readonly driver: FakeDriver;
+  readonly backend: FakeBackend;
+  readonly runner: Runner;
+  readonly sandboxes: Sandboxes;
+  readonly reconciler: Reconciler;
+  /** The same database and backend under a new control plane; the old one is as if it had been killed. */
+  restart(): Promise<ControlPlane>;
+  close(): Promise<void>;
+}
+
+const fakeSteps = [
+  'create.before',
+  'create.made',
+  'create.after',
+  'destroy.before',
+  'destroy.after',
+  'halt.before',
+  'list.before',
+  'inspect.before',
+] as const;
+
+const quick: Deadlines = { launchMs: 300, endMs: 300, inspectMs: 300 };
+
+export async function controlPlane(options: { limits?: Partial<Limits> } = {}): Promise<ControlPlane> {
+  const folder = mkdtempSync(join(tmpdir(), 'caisson-plane-'));
+  const stores: Store[] = [];
+  const backend = new FakeBackend();
+
+  async function start(): Promise<ControlPlane> {
+    const store = await openStore({ sqlite: join(folder, 'caisson.db') });
+    stores.push(store);
+    await store.hosts.seen('here', '1');
+    const driver = new FakeDriver({ backend });
+    const work: WorkContext = { store, deadlines: quick, installation: store.installation, driver: () => driver };
+    const runner = new Runner(work);
+    const limits = { sandboxesPerTenant: null, sandboxesPerHost: null, ...options.limits };
+    const profiles = new ProfileCatalog([blankProfile, single, persistent]);
+    const sandboxes = new Sandboxes({
+      store,
+      runner,
+      drivers: [driver],
+      profiles,
+      limits,
+      deadlines: quick,
+      host: 'here',
+    });
+    const reconciler = new Reconciler(work, runner, sandboxes, [driver]);
+    return {
+      store,
+      driver,
+      backend,
+      runner,
+      sandboxes,
+      reconciler,
+      async restart() {
+        // A server that was killed does nothing more, neither to the backend nor to the database.
+        for (const step of fakeSteps) driver.faults.plan(step, { kind: 'wedge' }, Number.POSITIVE_INFINITY);
+        stores.splice(stores.indexOf(store), 1);
+        await store.close();
+        return start();
+      },
+      async close() {
+        for (const one of stores) await one.close();
+        rmSync(folder, { recursive: true });
+      },
+    };
+  }
+  return start();
+}
