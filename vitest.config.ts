@@ -1,12 +1,16 @@
 import { defineConfig } from 'vitest/config';
 
+/** `npm run test:long` runs the soaks and nothing else; `npm test` runs everything else. */
+const long = process.env.CAISSON_LONG === '1';
+
 export default defineConfig({
   // Tests read the sources of every package, so that none of them can pass on a stale build.
   resolve: { conditions: ['source'] },
   ssr: { resolve: { conditions: ['source'] } },
   test: {
-    include: ['packages/*/src/**/*.test.ts', 'test/**/*.test.ts'],
-    exclude: ['**/node_modules/**', '**/*.long.test.ts'],
-    testTimeout: 20_000,
+    include: long ? ['**/*.long.test.ts'] : ['packages/*/src/**/*.test.ts', 'test/**/*.test.ts'],
+    exclude: ['**/node_modules/**', '**/dist/**', ...(long ? [] : ['**/*.long.test.ts'])],
+    testTimeout: long ? 3_600_000 : 20_000,
+    hookTimeout: 30_000,
   },
 });

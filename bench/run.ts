@@ -1,9 +1,11 @@
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
+import { apiBenchmark, listBenchmark } from './api.ts';
 import { Report } from './report.ts';
 import { specBenchmark } from './spec.ts';
+import { createBenchmark, startBenchmark } from './start.ts';
 
-const benchmarks = [specBenchmark];
+const benchmarks = [specBenchmark, createBenchmark, apiBenchmark, listBenchmark, startBenchmark];
 
 const { values, positionals } = parseArgs({ options: { json: { type: 'string' } }, allowPositionals: true });
 const chosen = positionals.length === 0 ? benchmarks : benchmarks.filter(({ name }) => positionals.includes(name));

@@ -3,7 +3,9 @@ import { join } from 'node:path';
 import { build, root, run, setup } from './setup.mjs';
 
 setup();
-if (!build()) process.exit(1);
+if (!(await build())) process.exit(1);
 process.exit(
-  run(process.execPath, ['--expose-gc', join(root, 'bench', 'dist', 'run.js'), ...process.argv.slice(2)]) ? 0 : 1,
+  run(process.execPath, ['--expose-gc', join(root, 'bench', 'dist', 'bench', 'run.js'), ...process.argv.slice(2)])
+    ? 0
+    : 1,
 );

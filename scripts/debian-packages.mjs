@@ -4,6 +4,7 @@ import { delimiter, join } from 'node:path';
 
 const needed = [
   { package: 'git', program: 'git', why: 'sources are git repositories' },
+  { package: 'attr', program: 'setfattr', why: 'snapshots are tested for extended attributes' },
   { package: 'postgresql', program: 'initdb', why: 'the store is tested on a real Postgres' },
 ];
 

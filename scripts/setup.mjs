@@ -64,8 +64,10 @@ function installDebianPackages() {
   }
 }
 
-export function build() {
-  return run('tsc', ['-b']);
+export async function build() {
+  if (!run('tsc', ['-b'])) return false;
+  const { bundle } = await import('./bundle.mjs');
+  return bundle(root);
 }
 
 export function setup() {
@@ -76,5 +78,5 @@ export function setup() {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   setup();
-  if (!build()) process.exit(1);
+  if (!(await build())) process.exit(1);
 }

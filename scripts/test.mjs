@@ -46,7 +46,7 @@ function judgeSkip(test) {
 }
 
 setup();
-if (check('types and build', build())) {
+if (check('types and build', await build())) {
   if (!long) {
     check('lint', run('biome', ['lint', '--error-on-warnings', '.']));
     check(

@@ -187,16 +187,33 @@ export function describeStorage(
     law('enforces a quota, and lifts it', async () => {
       const { storage, image, write, read } = await open();
       const sandbox = sandboxId();
-      const quotaBytes = 16 * 1024 * 1024;
-      const setQuota = storage.quota(sandbox, quotaBytes, never);
-      if (!storage.capabilities.quota) return expect(setQuota).rejects.toMatchObject({ code: 'quota_not_available' });
-      await setQuota.catch(() => {});
-      const rootfs = await storage.prepare({ sandbox, image, quotaBytes: 200_000 }, never);
-      expect((await storage.usage(sandbox, never)).quotaBytes).toBe(200_000);
-      await expect(write(rootfs, 'big', 'x'.repeat(400_000))).rejects.toThrow();
-      await storage.quota(sandbox, null, never);
-      await write(rootfs, 'big', 'x'.repeat(400_000));
-      expect((await read(rootfs)).big).toHaveLength(400_000);
+      const quotaBytes = 8 * 1024 * 1024;
+      const big = 'x'.repeat(12 * 1024 * 1024);
+      if (!storage.capabilities.quota) {
+        await storage.prepare({ sandbox, image }, never);
+        return expect(storage.quota(sandbox, quotaBytes, never)).rejects.toMatchObject({ code: 'quota_not_available' });
+      }
+      const rootfs = await storage.prepare({ sandbox, image, quotaBytes }, never);
+      expect((await storage.usage(sandbox, never)).quotaBytes).toBe(quotaBytes);
+      await expect(write(rootfs, 'big', big)).rejects.toThrow();
+      await write(rootfs, 'small', 'fits');
+      await storage.quota(sandbox, 64 * 1024 * 1024, never);
+      await write(rootfs, 'big', big);
+      expect(await read(rootfs)).toMatchObject({ small: 'fits', big });
+    });
+
+    law('keeps the quota of a sandbox over a rollback and a restart', async () => {
+      const made = await open();
+      const { storage, image, write } = made;
+      if (!storage.capabilities.quota) return;
+      const sandbox = sandboxId();
+      const snapshot = snapshotId();
+      await storage.prepare({ sandbox, image, quotaBytes: 8 * 1024 * 1024 }, never);
+      await storage.snapshot(sandbox, snapshot, never);
+      await storage.rollback(sandbox, snapshot, never);
+      const restarted = await made.restart();
+      const rootfs = await restarted.prepare({ sandbox, image }, never);
+      await expect(write(rootfs, 'big', 'x'.repeat(12 * 1024 * 1024))).rejects.toThrow();
     });
 
     law('tells the health of its pool', async () => {

@@ -28,7 +28,7 @@ async function follow(
   const decoder = new TextDecoder();
   for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
     text += decoder.decode(chunk, { stream: true });
-    if (text.includes(': open\n\n')) opened();
+    if (text.includes(': open\n')) opened();
     for (let end = text.indexOf('\n\n'); end >= 0; end = text.indexOf('\n\n')) {
       const data = /^data: (.*)$/m.exec(text.slice(0, end))?.[1];
       if (data) events.push(JSON.parse(data));
@@ -93,7 +93,18 @@ test('a reader that stops reading holds nobody up and misses nothing', async () 
     open = (text.match(/^id: /gm) ?? []).length;
   }
   const positions = [...text.matchAll(/^id: (\d+)$/gm)].map((match) => Number(match[1]));
-  expect(positions).toEqual(positions.map((_, index) => index + 1));
+  expect(positions).toEqual(positions.map((_, index) => index));
+  await reader?.cancel();
+});
+
+test('a stream tells where it begins, so that a client cut off before the first event can go on', async () => {
+  await create();
+  const { items } = (await call(server.url, 'GET', '/v1/events?limit=200')).body;
+  const response = await fetch(`${server.url}/v1/events`, { headers: { accept: 'text/event-stream' } });
+  const reader = response.body?.getReader();
+  const { value } = (await reader?.read()) ?? {};
+  expect(new TextDecoder().decode(value)).toMatch(/^: open\nid: \d+\n\n$/);
+  expect(Number(/id: (\d+)/.exec(new TextDecoder().decode(value))?.[1])).toBeGreaterThanOrEqual(items.at(-1).position);
   await reader?.cancel();
 });
 
@@ -103,7 +114,7 @@ test('a wrong position is refused', async () => {
       headers: { accept: 'text/event-stream', 'last-event-id': id },
     });
     expect(response.status).toBe(400);
-    expect((await response.json()).code).toBe('cursor_invalid');
+    expect(((await response.json()) as { code: string }).code).toBe('cursor_invalid');
   }
 });
 

@@ -7,6 +7,7 @@ export * from './api/sandbox-shape.ts';
 export * from './api/system-routes.ts';
 export * from './errors/caisson-error.ts';
 export * from './errors/field-problems.ts';
+export { type ErrorKind, errorKinds } from './errors/kinds.ts';
 export * from './errors/problem.ts';
 export * from './errors/table.ts';
 export * from './events/event.ts';

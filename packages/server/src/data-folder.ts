@@ -1,16 +1,8 @@
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CaissonError } from '@caisson/contract';
 import { DatabaseSync } from '@photostructure/sqlite';
-
-/** What a running server tells about itself, for the CLI and for whoever comes second. */
-export interface ServerFacts {
-  readonly pid: number;
-  readonly version: string;
-  readonly socket: string;
-  readonly addresses: readonly string[];
-  readonly startedAt: string;
-}
+import { factsFile, makeDataFolder, readFacts, type ServerFacts, socketFile } from './data-place.ts';
 
 /**
  * The folder in which a server keeps what it knows. One server at a time: it holds a lock that the kernel gives back when
@@ -26,7 +18,8 @@ export class DataFolder {
   }
 
   static open(path: string): DataFolder {
-    mkdirSync(path, { recursive: true, mode: 0o700 });
+    makeDataFolder(path);
+    socketFile(path);
     const lock = new DatabaseSync(join(path, 'server.lock'));
     try {
       lock.exec('pragma busy_timeout = 0; pragma locking_mode = exclusive; begin exclusive');
@@ -45,7 +38,7 @@ export class DataFolder {
   }
 
   get socket(): string {
-    return join(this.path, 'server.sock');
+    return socketFile(this.path);
   }
 
   file(name: string): string {
@@ -56,19 +49,11 @@ export class DataFolder {
   announce(facts: ServerFacts): void {
     const temporary = this.file('server.json.new');
     writeFileSync(temporary, `${JSON.stringify(facts)}\n`, { mode: 0o600 });
-    renameSync(temporary, this.file('server.json'));
+    renameSync(temporary, factsFile(this.path));
   }
 
   close(): void {
-    rmSync(this.file('server.json'), { force: true });
+    rmSync(factsFile(this.path), { force: true });
     this.#release();
-  }
-}
-
-export function readFacts(path: string): ServerFacts | undefined {
-  try {
-    return JSON.parse(readFileSync(join(path, 'server.json'), 'utf8')) as ServerFacts;
-  } catch {
-    return undefined;
   }
 }

@@ -1,42 +1,27 @@
-import { chmodSync, existsSync, rmSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
-import { hostname } from 'node:os';
-import { CaissonError } from '@caisson/contract';
+import { CaissonError, type CaissonEvent } from '@caisson/contract';
 import type { FastifyInstance } from 'fastify';
 import type { ApiContext } from './api/handler.ts';
-import { createHttp } from './api/http.ts';
+import { createHttp, type HttpOptions } from './api/http.ts';
 import { isLoopback, type Listener, parseListen } from './api/listener.ts';
+import { type ControlPlaneOptions, openControlPlane } from './control-plane.ts';
 import { DataFolder } from './data-folder.ts';
-import type { Driver } from './drivers/driver.ts';
-import { FakeBackend } from './drivers/fake/fake-backend.ts';
-import { FakeDriver } from './drivers/fake/fake-driver.ts';
 import { EventFeed } from './events/feed.ts';
-import { loadProfiles } from './profiles/catalog.ts';
 import { doctor } from './sandbox/doctor.ts';
 import { Heartbeat } from './sandbox/heartbeat.ts';
-import { Reconciler } from './sandbox/reconciler.ts';
-import { Runner } from './sandbox/runner.ts';
-import { Sandboxes } from './sandbox/sandboxes.ts';
-import { type Deadlines, defaultDeadlines, type WorkContext } from './sandbox/work.ts';
-import type { Limits } from './store/limits.ts';
-import { openStore } from './store/store.ts';
 import { createLogger } from './telemetry/log.ts';
-import { Metrics } from './telemetry/metrics.ts';
-import { Keys } from './tenancy/keys.ts';
+import type { Keys } from './tenancy/keys.ts';
 
-export interface ServerOptions {
+export interface ServerOptions extends ControlPlaneOptions {
   readonly dataFolder: string;
   /** Addresses as `host:port` beside the unix socket in the data folder. */
   readonly listen: readonly string[];
-  readonly databaseUrl?: string | undefined;
   readonly allowHosts: readonly string[];
   readonly destroyOnExit: boolean;
   readonly logLevel: string;
-  readonly version: string;
   /** How long a shutdown waits for what runs. */
   readonly shutdownSeconds?: number | undefined;
-  readonly limits?: Partial<Limits> | undefined;
-  readonly deadlines?: Partial<Deadlines> | undefined;
   readonly reconcileSeconds?: number | undefined;
   readonly requestTimeoutMs?: number | undefined;
 }
@@ -48,103 +33,58 @@ export interface RunningServer {
   close(): Promise<void>;
 }
 
-/** The only wiring: every part is made here and given what it needs. */
+/** The only wiring, with `control-plane.ts`: every part is made here and given what it needs. */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const log = createLogger(options.logLevel);
+  // Whatever the server writes, its socket included, is its user's alone from the first moment.
+  process.umask(0o077);
   const folder = DataFolder.open(options.dataFolder);
   const undo: (() => Promise<void> | void)[] = [() => folder.close()];
   try {
-    const location = options.databaseUrl ? { postgres: options.databaseUrl } : { sqlite: folder.file('caisson.db') };
-    const store = await openStore(location);
-    undo.push(() => store.close());
-    const host = hostname();
-    await store.hosts.seen(host, options.version);
-    await store.idempotency.prune();
-
-    const drivers: Driver[] = [new FakeDriver({ backend: new FakeBackend(folder.file('fake')) })];
-    const profiles = loadProfiles(folder.file('profiles'));
-    const deadlines = { ...defaultDeadlines, ...options.deadlines };
-    const limits = { sandboxesPerTenant: null, sandboxesPerHost: null, ...options.limits };
-    const work: WorkContext = {
-      store,
-      deadlines,
-      installation: store.installation,
-      driver: (name) => findDriver(drivers, name),
-    };
-    const runner = new Runner(work);
-    const sandboxes = new Sandboxes({ store, runner, drivers, profiles, limits, deadlines, host });
-    const reconciler = new Reconciler(work, runner, sandboxes, drivers);
-    const keys = new Keys(store);
-    const metrics = new Metrics({
-      sandboxesByState: () => store.sandboxes.countByState(),
-      jobsByState: () => store.jobs.countByState(),
-      operations: () => runner.count,
-    });
-    store.onEvent(({ type, subject, sequence, data }) => log.info({ sandbox: subject, sequence, ...pick(data) }, type));
-    const heartbeat = new Heartbeat(
-      reconciler,
-      log,
-      (repair) => metrics.repair(repair.did),
-      (options.reconcileSeconds ?? 5) * 1000,
-    );
-    const context: ApiContext = {
-      store,
-      sandboxes,
-      feed: new EventFeed(store),
-      keys,
-      profiles,
-      metrics,
-      version: options.version,
-      doctor: () => doctor(store, drivers, folder.path),
-      notReady: () => heartbeat.notReady(),
-    };
-
-    const listeners: Listener[] = [{ kind: 'unix', path: folder.socket }, ...options.listen.map(parseListen)];
-    await refuseOpenListeners(listeners, keys);
+    const plane = await openControlPlane(folder, options);
+    undo.push(() => plane.store.close());
+    plane.store.onEvent((event) => log.info(eventLine(event), event.type));
+    const everyMs = (options.reconcileSeconds ?? 5) * 1000;
+    const heartbeat = new Heartbeat(plane.reconciler, log, (repair) => plane.metrics.repair(repair.did), everyMs);
     const shutdown = new AbortController();
     const apps: FastifyInstance[] = [];
-    undo.push(async () => {
+    const closeApps = async () => {
       shutdown.abort();
       await Promise.all(apps.map((app) => app.close()));
-    });
-    const addresses: string[] = [];
-    for (const listener of listeners) {
-      const app = createHttp(context, {
-        listener,
-        allowHosts: options.allowHosts.map((name) => name.toLowerCase()),
-        log,
-        shutdown: shutdown.signal,
-        requestTimeoutMs: options.requestTimeoutMs,
-      });
-      apps.push(app);
-      addresses.push(await listen(app, listener));
-    }
+    };
+    undo.push(closeApps);
+    const context: ApiContext = {
+      ...plane,
+      feed: new EventFeed(plane.store),
+      version: options.version,
+      doctor: () => doctor(plane.store, plane.drivers, folder.path),
+      notReady: () => heartbeat.notReady(),
+    };
+    const addresses = await listenAll(context, options, folder, apps, { log, shutdown: shutdown.signal });
+    const { pid } = process;
     folder.announce({
-      pid: process.pid,
+      pid,
       version: options.version,
       socket: folder.socket,
       addresses,
       startedAt: new Date().toISOString(),
     });
     const ready = heartbeat.start();
-    log.info({ addresses, data: folder.path, engine: store.engine }, 'listening');
+    log.info({ addresses, data: folder.path, engine: plane.store.engine }, 'listening');
 
-    let closing: Promise<void> | undefined;
     const close = async () => {
       log.info('shutting down');
       await heartbeat.stop();
-      if (options.destroyOnExit) await sandboxes.endAll('its server ended');
-      const grace = setTimeout(
-        () => runner.stop(new CaissonError('shutting_down')),
-        (options.shutdownSeconds ?? 10) * 1000,
-      );
-      shutdown.abort();
-      await Promise.all(apps.map((app) => app.close()));
-      await runner.idle();
+      if (options.destroyOnExit) await plane.sandboxes.endAll('its server ended');
+      const graceMs = (options.shutdownSeconds ?? 10) * 1000;
+      const grace = setTimeout(() => plane.runner.stop(new CaissonError('shutting_down')), graceMs);
+      await closeApps();
+      await plane.runner.idle();
       clearTimeout(grace);
-      await store.close();
+      await plane.store.close();
       folder.close();
     };
+    let closing: Promise<void> | undefined;
     return {
       addresses,
       ready,
@@ -159,15 +99,29 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   }
 }
 
-/** What of an event is worth a line: where from and why. The rest is in the log of events. */
-function pick({ from, cause, reason }: Record<string, unknown>): Record<string, unknown> {
-  return { from, cause, reason };
+async function listenAll(
+  context: ApiContext,
+  options: ServerOptions,
+  folder: DataFolder,
+  apps: FastifyInstance[],
+  common: Pick<HttpOptions, 'log' | 'shutdown'>,
+): Promise<string[]> {
+  const listeners: Listener[] = [{ kind: 'unix', path: folder.socket }, ...options.listen.map(parseListen)];
+  await refuseOpenListeners(listeners, context.keys);
+  const allowHosts = options.allowHosts.map((name) => name.toLowerCase());
+  const addresses: string[] = [];
+  for (const listener of listeners) {
+    const app = createHttp(context, { ...common, listener, allowHosts, requestTimeoutMs: options.requestTimeoutMs });
+    apps.push(app);
+    addresses.push(await listen(app, listener));
+  }
+  return addresses;
 }
 
-function findDriver(drivers: readonly Driver[], name: string | null): Driver {
-  const driver = drivers.find((candidate) => candidate.name === name);
-  if (!driver) throw new CaissonError('driver_not_found', `the driver ${name} is not installed here`);
-  return driver;
+/** What of an event is worth a line: where from and why. The rest is in the log of events. */
+function eventLine({ subject, sequence, data }: CaissonEvent): Record<string, unknown> {
+  const { from, cause, reason } = data;
+  return { sandbox: subject, sequence, from, cause, reason };
 }
 
 /** Without a key everybody who reaches an address is the local user; so only loopback may be reached without one. */
@@ -187,7 +141,6 @@ async function listen(app: FastifyInstance, listener: Listener): Promise<string>
       // The folder is ours and locked: whatever is there is left from a server that was killed.
       if (existsSync(listener.path)) rmSync(listener.path);
       await app.listen({ path: listener.path });
-      chmodSync(listener.path, 0o600);
       return `unix:${listener.path}`;
     }
     await app.listen({ host: listener.host, port: listener.port });

@@ -3,8 +3,9 @@ import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { CaissonError, hasCode } from './caisson-error.ts';
 import { fieldProblems, formatPath, parseOrThrow } from './field-problems.ts';
+import { errorKinds } from './kinds.ts';
 import { fromProblem, problemSchema, toProblem } from './problem.ts';
-import { type ErrorCode, errorFacts, errorKinds, errorTable } from './table.ts';
+import { type ErrorCode, errorFacts, errorTable } from './table.ts';
 
 const codes = Object.keys(errorTable) as ErrorCode[];
 

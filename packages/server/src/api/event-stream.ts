@@ -8,16 +8,21 @@ const maxStreams = 1_000;
 
 let open = 0;
 
+/** Refuses one stream too many, while there is still an answer to give. */
+export function requireRoomForStream(): void {
+  if (open >= maxStreams) throw new CaissonError('too_many_streams', `there are ${maxStreams} open event streams`);
+}
+
 /**
  * Sends events as they come, as server-sent events whose id is the position in the log. The reader sets the pace: no
  * event is taken from the source before the last one has left.
  */
 export async function streamEvents(
   response: ServerResponse,
+  from: number,
   source: (signal: AbortSignal) => AsyncIterable<CaissonEvent>,
   shutdown: AbortSignal,
 ): Promise<void> {
-  if (open >= maxStreams) throw new CaissonError('too_many_streams', `there are ${maxStreams} open event streams`);
   open += 1;
   const ended = new AbortController();
   const end = () => ended.abort();
@@ -29,7 +34,8 @@ export async function streamEvents(
     'cache-control': 'no-store',
     'x-accel-buffering': 'no',
   });
-  response.write(': open\n\n');
+  // A client whose connection breaks before the first event must know where to go on.
+  response.write(`: open\nid: ${from}\n\n`);
   const keepalive = setInterval(() => response.write(': still here\n\n'), keepaliveMs);
   try {
     for await (const event of source(ended.signal)) {

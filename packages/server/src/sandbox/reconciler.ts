@@ -71,10 +71,10 @@ export class Reconciler {
   async #resume(repairs: Repair[]): Promise<void> {
     const open = await this.#store.sandboxes.unsettled(pageSize);
     for (const sandbox of open) {
-      if (this.#runner.running(sandbox.id)) continue;
+      if (this.#runner.busy(sandbox.id)) continue;
       try {
         if (sandbox.state === 'requested') await this.#runner.begin(sandbox, 'create', 'provisioning');
-        else this.#runner.resume(sandbox);
+        else if (!(await this.#runner.resume(sandbox.id))) continue;
         repairs.push({ sandbox: sandbox.id, found: `${sandbox.state} and nobody at work on it`, did: 'repaired' });
       } catch (error) {
         // A request took it up between the reading and the beginning.
@@ -94,7 +94,7 @@ export class Reconciler {
     for (let after = ''; ; ) {
       const page = await this.#store.sandboxes.settledWithInstance(after, pageSize);
       for (const sandbox of page) {
-        if (sandbox.driver !== driver.name || alive.has(nameOf(keyOf(sandbox))) || this.#runner.running(sandbox.id))
+        if (sandbox.driver !== driver.name || alive.has(nameOf(keyOf(sandbox))) || this.#runner.busy(sandbox.id))
           continue;
         const found = await this.#lose(driver, sandbox);
         if (found) repairs.push({ sandbox: sandbox.id, found, did: 'repaired' });
@@ -114,6 +114,9 @@ export class Reconciler {
       seen.status === 'ended'
         ? { code: seen.reason, message: seen.message }
         : ({ code: 'instance_gone', message: 'its instance is no longer there' } as const);
+    // It may have been stopped and started since it was read, and then be as good as new.
+    const present = await this.#store.sandboxes.get(sandbox.id);
+    if (present?.updatedAt !== sandbox.updatedAt || this.#runner.busy(sandbox.id)) return undefined;
     try {
       await this.#store.sandboxes.step(sandbox, { action: 'lose', end: 'success' }, { reason, endInstance: true });
     } catch (error) {
@@ -135,7 +138,7 @@ export class Reconciler {
   }
 
   async #isUnwanted(key: InstanceKey): Promise<boolean> {
-    if (this.#runner.running(key.sandbox)) return false;
+    if (this.#runner.busy(key.sandbox)) return false;
     const sandbox = await this.#store.sandboxes.get(key.sandbox);
     if (!sandbox) return true;
     if (sandbox.state === 'ready' || sandbox.state === 'paused') return sandbox.incarnation !== key.incarnation;

@@ -22,6 +22,8 @@ const yieldMs = 5_000;
  */
 export class Runner {
   readonly #context: WorkContext;
+  readonly #entering = new Map<Id<'sandbox'>, Set<Promise<Operation>>>();
+  #starts = 0;
   readonly #running = new Map<Id<'sandbox'>, Operation & { readonly abort: AbortController }>();
 
   constructor(context: WorkContext) {
@@ -32,22 +34,58 @@ export class Runner {
     return this.#running.get(id);
   }
 
+  /** Whether an action runs on the sandbox or is about to. */
+  busy(id: Id<'sandbox'>): boolean {
+    return this.#running.has(id) || this.#entering.has(id);
+  }
+
   get count(): number {
     return this.#running.size;
   }
 
   /** Begins an action on the sandbox as the caller saw it. Resolves when the transient state is written. */
-  async begin(seen: Sandbox, action: ActionName, enter: TransientState, change: StepChange = {}): Promise<Operation> {
-    const { sandbox } = await this.#context.store.sandboxes.step(seen, { action, enter }, change);
-    return this.#start(sandbox, action);
+  begin(seen: Sandbox, action: ActionName, enter: TransientState, change: StepChange = {}): Promise<Operation> {
+    return this.enter(seen.id, async () => seen, action, enter, change);
   }
 
-  /** Goes on with an action that a record says is running and that nobody runs. */
-  resume(sandbox: Sandbox): Operation {
-    const present = this.#running.get(sandbox.id);
-    if (present) return present;
-    if (sandbox.action === null) throw new CaissonError('internal', `${sandbox.id} has no action to resume`);
-    return this.#start(sandbox, sandbox.action);
+  /**
+   * The same for a sandbox that `prepare` first makes. From here on everybody who finds its record knows that somebody is
+   * at work on it, also in the moments between two writes.
+   */
+  async enter(
+    id: Id<'sandbox'>,
+    prepare: () => Promise<Sandbox>,
+    action: ActionName,
+    enter: TransientState,
+    change: StepChange,
+  ): Promise<Operation> {
+    const entering = prepare()
+      .then((seen) => this.#context.store.sandboxes.step(seen, { action, enter }, change))
+      .then(({ sandbox }) => this.#start(sandbox, action));
+    const others = this.#entering.get(id) ?? new Set();
+    this.#entering.set(id, others.add(entering));
+    try {
+      return await entering;
+    } finally {
+      others.delete(entering);
+      if (others.size === 0) this.#entering.delete(id);
+    }
+  }
+
+  /**
+   * What runs on a sandbox: the operation at work, or the one that a record says is running and nobody runs, which then
+   * goes on. Undefined when its state is stable. The record is read again: an old one could undo what happened since.
+   */
+  async resume(id: Id<'sandbox'>): Promise<Operation | undefined> {
+    for (;;) {
+      await Promise.allSettled(this.#entering.get(id) ?? []);
+      const present = this.#running.get(id);
+      if (present) return present;
+      const before = this.#starts;
+      const sandbox = await this.#context.store.sandboxes.get(id);
+      if (this.busy(id) || this.#starts !== before) continue;
+      return sandbox?.action ? this.#start(sandbox, sandbox.action) : undefined;
+    }
   }
 
   /** Aborts everything; for a server that shuts down. Records stay as they are and are resumed by the next one. */
@@ -62,6 +100,7 @@ export class Runner {
   }
 
   #start(sandbox: Sandbox, action: ActionName): Operation {
+    this.#starts += 1;
     const replaced = this.#running.get(sandbox.id);
     const abort = new AbortController();
     const done = this.#perform(sandbox, action, abort.signal, replaced).finally(() => {

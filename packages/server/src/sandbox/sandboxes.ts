@@ -20,7 +20,7 @@ import { blankProfile } from '../profiles/catalog.ts';
 import { chooseDriver } from '../routing/choose-driver.ts';
 import type { IdempotentRequest } from '../store/idempotency.ts';
 import type { Limits } from '../store/limits.ts';
-import type { SandboxFilter } from '../store/sandboxes.ts';
+import type { NewSandbox, SandboxFilter } from '../store/sandboxes.ts';
 import type { Store } from '../store/store.ts';
 import { type Caller, canSee, projectOf, requireChange } from '../tenancy/caller.ts';
 import { type Composed, compose } from './compose.ts';
@@ -153,8 +153,11 @@ export class Sandboxes {
     let sandbox: Sandbox | undefined = seen;
     for (let round = 0; round < maxRounds && sandbox; round += 1) {
       if (sandbox.state === 'destroyed') return { sandbox, settled: true, created: false };
-      if (sandbox.state === 'destroying')
-        return this.#settle(this.#context.runner.resume(sandbox), sandbox.id, waitSeconds);
+      if (sandbox.state === 'destroying') {
+        const outcome = await this.settled(sandbox.id, waitSeconds);
+        if (!outcome.settled || outcome.sandbox.state === 'destroyed') return outcome;
+        sandbox = outcome.sandbox;
+      }
       try {
         const operation = await this.#context.runner.begin(sandbox, 'destroy', 'destroying', { reason });
         return await this.#settle(operation, sandbox.id, waitSeconds);
@@ -180,11 +183,11 @@ export class Sandboxes {
 
   /** Waits for what runs on a sandbox, for a request that was sent twice. */
   async settled(id: Id<'sandbox'>, waitSeconds: number): Promise<Outcome> {
-    const operation = this.#context.runner.running(id);
+    const operation = await this.#context.runner.resume(id);
     if (operation) return this.#settle(operation, id, waitSeconds);
     const sandbox = await this.#context.store.sandboxes.get(id);
     if (!sandbox) throw new CaissonError('sandbox_not_found', `there is no sandbox ${id}`);
-    return { sandbox, settled: !isTransient(sandbox.state) && sandbox.state !== 'requested', created: true };
+    return { sandbox, settled: !isTransient(sandbox.state) && sandbox.state !== 'requested', created: false };
   }
 
   async #make(
@@ -196,35 +199,30 @@ export class Sandboxes {
     const { store, runner, limits, host } = this.#context;
     const { driver, notices } = chooseDriver(this.#context.drivers, wanted.composed.blueprint);
     const ttlSeconds = request.ttlSeconds ?? wanted.profile?.lease?.ttlSeconds;
-    const { sandbox } = await store.sandboxes.create(
-      {
-        id: newId('sandbox'),
-        owner: wanted.owner,
-        name: request.name ?? null,
-        slot,
-        profile: wanted.profile ? { name: wanted.profile.name, version: wanted.profile.version } : null,
-        labels: request.labels ?? {},
-        driver: driver.name,
-        host,
-        blueprintDigest: wanted.composed.digest,
-        persistence: wanted.composed.blueprint.runtime.persistence,
-        expiresAt: ttlSeconds === undefined ? null : Date.now() + ttlSeconds * 1000,
-      },
-      newAttempt('create', wanted.composed),
-      limits,
-      idempotency,
-    );
-    const operation = await runner.begin(sandbox, 'create', 'provisioning', { notices });
-    return { ...(await this.#settle(operation, sandbox.id, request.waitSeconds)), created: true };
+    const { profile, owner, composed } = wanted;
+    const record: NewSandbox = {
+      id: newId('sandbox'),
+      owner,
+      name: request.name ?? null,
+      slot,
+      profile: profile ? { name: profile.name, version: profile.version } : null,
+      labels: request.labels ?? {},
+      driver: driver.name,
+      host,
+      blueprintDigest: composed.digest,
+      persistence: composed.blueprint.runtime.persistence,
+      expiresAt: ttlSeconds === undefined ? null : Date.now() + ttlSeconds * 1000,
+    };
+    const insert = async () =>
+      (await store.sandboxes.create(record, newAttempt('create', composed), limits, idempotency)).sandbox;
+    const operation = await runner.enter(record.id, insert, 'create', 'provisioning', { notices });
+    return { ...(await this.#settle(operation, record.id, request.waitSeconds)), created: true };
   }
 
   /** The present sandbox made usable, or undefined when it is worth looking again. */
   async #mend(present: Sandbox, waitSeconds: number): Promise<Outcome | undefined> {
-    const { runner } = this.#context;
     if (present.state === 'requested' || isTransient(present.state)) {
-      const operation = runner.running(present.id);
-      if (!operation) return { sandbox: present, settled: false, created: false };
-      const outcome = await this.#settle(operation, present.id, waitSeconds);
+      const outcome = await this.settled(present.id, waitSeconds);
       return outcome.settled && outcome.sandbox.state !== 'ready' ? undefined : outcome;
     }
     if (present.state === 'failed') return this.#settle(await this.#recreate(present), present.id, waitSeconds);
@@ -261,7 +259,7 @@ export class Sandboxes {
 
   async #start(sandbox: Sandbox, idempotency?: IdempotentRequest): Promise<Operation> {
     const attempt = await this.#again(sandbox, 'start');
-    return this.#context.runner.begin(sandbox, 'start', 'starting', { attempt, idempotency });
+    return this.#context.runner.begin(sandbox, 'start', 'starting', { attempt, reason: null, idempotency });
   }
 
   /** A new attempt with the inputs of the last one. */

@@ -47,7 +47,7 @@ export class MemoryPool {
   readonly images = new Map<string, Tree>();
   readonly rootfs = new Map<Id<'sandbox'>, MemoryRootfs>();
   readonly snapshots = new Map<Id<'snapshot'>, MemorySnapshot>();
-  totalBytes = 1_000_000;
+  totalBytes = 100_000_000;
 
   usedBytes(): number {
     const trees = [...this.rootfs.values(), ...this.snapshots.values()];

@@ -1,0 +1,44 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { localOwner, newId, ownerLabels } from '@caisson/contract';
+import type { Database } from '@caisson/server';
+
+/** Ready sandboxes written straight into the tables: what is measured is reading them, not making them. */
+export async function seedSandboxes(database: Database, count: number, backendFolder?: string): Promise<void> {
+  const { db } = database;
+  const { tenant, project, principal } = localOwner;
+  if (backendFolder !== undefined) mkdirSync(backendFolder, { recursive: true });
+  const began = Date.now() - count;
+  // SQLite takes at most 32,766 values in a statement.
+  const batch = 500;
+  for (let first = 0; first < count; first += batch) {
+    const rows = Array.from({ length: Math.min(batch, count - first) }, (_, n) => {
+      const at = began + first + n;
+      const id = newId('sandbox', at);
+      if (backendFolder !== undefined) writeInstance(backendFolder, id);
+      return { ...common, id, tenant, project, principal, created_at: at, updated_at: at, ready_at: at };
+    });
+    await db.insertInto('sandboxes').values(rows).execute();
+  }
+  await db.updateTable('tenants').set({ live_sandboxes: count }).where('name', '=', tenant).execute();
+}
+
+const common = {
+  state: 'ready',
+  incarnation: 1,
+  sequence: 3,
+  labels: '{"team":"bench"}',
+  driver: 'fake',
+  host: 'bench',
+  blueprint_digest: `blueprint-sha256:${'0'.repeat(64)}`,
+  persistence: 'ephemeral',
+  notices: '[]',
+};
+
+function writeInstance(folder: string, sandbox: `sbx${string}`): void {
+  const key = { sandbox, incarnation: 1 };
+  writeFileSync(
+    join(folder, `${sandbox}.1.json`),
+    JSON.stringify({ labels: ownerLabels(localOwner), key, status: 'running' }),
+  );
+}

@@ -1,0 +1,55 @@
+import type { Command } from 'commander';
+import { type CommandContext, withServer } from '../command-context.ts';
+import type { ServerChoice } from '../connect.ts';
+import { parseDuration } from '../input/duration.ts';
+import { withProgress } from '../output/progress.ts';
+
+interface Act {
+  readonly verb: 'recreate' | 'stop' | 'start' | 'destroy';
+  readonly summary: string;
+  readonly doing: string;
+}
+
+const acts: readonly Act[] = [
+  {
+    verb: 'recreate',
+    summary: 'replace the instance by a new one of the same spec; the id stays',
+    doing: 'recreating',
+  },
+  { verb: 'stop', summary: 'end its processes; keep its filesystem when it is persistent', doing: 'stopping' },
+  { verb: 'start', summary: 'launch a stopped sandbox again', doing: 'starting' },
+  { verb: 'destroy', summary: 'remove everything it has; its record and events remain', doing: 'destroying' },
+];
+
+export function addActs(parent: Command, context: CommandContext): void {
+  for (const act of acts) {
+    withServer(parent.command(act.verb).description(act.summary))
+      .argument('<sandbox>', 'id or name')
+      .option('--wait <duration>', 'how long to wait for its end; 0 returns at once', parseDuration, 60)
+      .action((ref: string, options: ServerChoice & { wait: number }) => perform(act, ref, options, context));
+  }
+}
+
+async function perform(
+  { verb, doing }: Act,
+  ref: string,
+  options: ServerChoice & { wait: number },
+  { connect, screen }: CommandContext,
+): Promise<void> {
+  const caisson = await connect(options);
+  const { findSandbox } = await import('../find-sandbox.ts');
+  const { failureOf, firstWaitSeconds, settle } = await import('../settle.ts');
+  const sandbox = await withProgress(screen, `${doing} ${ref}`, async (say) => {
+    const begun = Date.now();
+    const found = await findSandbox(caisson, ref);
+    const waitSeconds = Math.min(options.wait, firstWaitSeconds);
+    await found[verb]({ waitSeconds });
+    if (!found.settled && options.wait > waitSeconds) {
+      await settle(found, options.wait - (Date.now() - begun) / 1000, say);
+    }
+    return found;
+  });
+  if (sandbox.state === 'failed') throw failureOf(sandbox.record);
+  if (!screen.wantsJson && (screen.err.isTTY || !sandbox.settled)) screen.note(`${sandbox.id} is ${sandbox.state}`);
+  screen.result(sandbox, () => sandbox.id);
+}

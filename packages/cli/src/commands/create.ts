@@ -1,0 +1,113 @@
+import type { CreateSandbox } from '@caisson/contract';
+import type { Caisson } from '@caisson/sdk';
+import type { Command } from 'commander';
+import { type CommandContext, withServer } from '../command-context.ts';
+import type { ServerChoice } from '../connect.ts';
+import { parseDuration, parseWholeDuration } from '../input/duration.ts';
+import { collectKeyValue } from '../input/key-value.ts';
+import type { Invocation } from '../invocation.ts';
+import { printable } from '../output/printable.ts';
+import { withProgress } from '../output/progress.ts';
+
+interface CreateOptions extends ServerChoice {
+  readonly spec?: string;
+  readonly profile?: string;
+  readonly input?: Record<string, string>;
+  readonly name?: string;
+  readonly project?: string;
+  readonly scope?: string;
+  readonly label?: Record<string, string>;
+  readonly ttl?: number;
+  readonly wait: number;
+  readonly driver?: string;
+}
+
+export function addCreate(parent: Command, context: CommandContext): void {
+  const command = parent.command('create').description('create a sandbox and wait until it is ready');
+  addMaking(command, context, 'create', 'creating');
+}
+
+export function addEnsure(parent: Command, context: CommandContext): void {
+  const command = parent
+    .command('ensure')
+    .description('the healthy sandbox of this profile and name: the present one, or a new one');
+  addMaking(command, context, 'ensure', 'ensuring');
+}
+
+function addMaking(command: Command, context: CommandContext, verb: 'create' | 'ensure', doing: string): void {
+  withServer(command)
+    .argument('[repo]', 'git URL of the repository to work on, short for a spec with `repo`')
+    .option('-s, --spec <file>', 'workspace spec, YAML or JSON; - is the standard input')
+    .option('-p, --profile <name>', 'profile, as name or name@version')
+    .option('-i, --input <name=value>', 'input of the profile; may be repeated', collectKeyValue)
+    .option('-n, --name <name>', 'a name of your own')
+    .option('--project <name>', 'another project of yours')
+    .option('--scope <name>', 'keeps several sandboxes of one principal apart')
+    .option('-l, --label <key=value>', 'label; may be repeated', collectKeyValue)
+    .option('--ttl <duration>', 'how long it may live: 90s, 15m, 2h, 1d', parseWholeDuration)
+    .option('--wait <duration>', 'how long to wait until it is ready; 0 returns at once', parseDuration, 60)
+    .option('--driver <name>', 'the driver that must hold it')
+    .action(async (repo: string | undefined, options: CreateOptions) => {
+      const request = await requestOf(repo, options, context.invocation);
+      await make(await context.connect(options), verb, doing, request, options.wait, context);
+    });
+}
+
+async function requestOf(
+  repo: string | undefined,
+  options: CreateOptions,
+  invocation: Invocation,
+): Promise<CreateSandbox> {
+  const { readSpecObject } = await import('../input/read-spec.ts');
+  const written = options.spec === undefined ? {} : await readSpecObject(options.spec, invocation);
+  const { profile, name, project, scope, driver } = options;
+  // A driver alone is no intent: it is the blank profile's sandbox that it should hold.
+  const blank = driver !== undefined && options.spec === undefined && repo === undefined && profile === undefined;
+  const spec = {
+    ...written,
+    ...(repo === undefined ? {} : { repo }),
+    ...(driver === undefined ? {} : { target: targetOf(written.target, driver) }),
+  };
+  const hasSpec = options.spec !== undefined || Object.keys(spec).length > 0;
+  return {
+    ...(hasSpec ? { spec } : {}),
+    ...(profile === undefined ? (blank ? { profile: 'blank' } : {}) : { profile }),
+    ...(options.input === undefined ? {} : { inputs: options.input }),
+    ...(name === undefined ? {} : { name }),
+    ...(project === undefined ? {} : { project }),
+    ...(scope === undefined ? {} : { scope }),
+    ...(options.label === undefined ? {} : { labels: options.label }),
+    ...(options.ttl === undefined ? {} : { ttlSeconds: options.ttl }),
+  };
+}
+
+function targetOf(written: unknown, driver: string): unknown {
+  const rest = typeof written === 'object' && written !== null && !Array.isArray(written) ? written : {};
+  return { ...rest, runtime: { name: driver, mode: 'require' } };
+}
+
+async function make(
+  caisson: Caisson,
+  verb: 'create' | 'ensure',
+  doing: string,
+  request: CreateSandbox,
+  wait: number,
+  { screen }: CommandContext,
+): Promise<void> {
+  const { failureOf, firstWaitSeconds, settle } = await import('../settle.ts');
+  const begun = Date.now();
+  const sandbox = await withProgress(screen, `${doing} a sandbox`, async (say) => {
+    const waitSeconds = Math.min(wait, firstWaitSeconds);
+    const made = await caisson.sandboxes[verb]({ ...request, waitSeconds });
+    if (!made.settled && wait > waitSeconds) await settle(made, wait - (Date.now() - begun) / 1000, say);
+    return made;
+  });
+  if (sandbox.state === 'failed') throw failureOf(sandbox.record);
+  if (!screen.wantsJson) {
+    for (const notice of sandbox.record.notices) screen.note(`notice: ${printable(notice)}`);
+    const seconds = ((Date.now() - begun) / 1000).toFixed(2);
+    if (!sandbox.settled) screen.note(`still ${sandbox.state}: \`caisson get ${sandbox.id}\` tells how it goes on`);
+    else if (screen.err.isTTY) screen.note(`${sandbox.state} after ${seconds} s`);
+  }
+  screen.result(sandbox, () => sandbox.id);
+}

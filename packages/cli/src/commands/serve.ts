@@ -1,0 +1,76 @@
+import { type Command, Option } from 'commander';
+import { type CommandContext, withJson } from '../command-context.ts';
+import { collect, parseCount } from '../input/key-value.ts';
+
+interface ServeOptions {
+  readonly listen?: string[];
+  readonly data?: string;
+  readonly database?: string;
+  readonly allowHost?: string[];
+  readonly destroyOnExit?: boolean;
+  readonly logLevel: string;
+  readonly maxSandboxes?: number;
+  readonly maxPerTenant?: number;
+}
+
+const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
+
+export function addServe(parent: Command, context: CommandContext): void {
+  withJson(parent.command('serve').description('run the server in front, until SIGTERM or Ctrl-C'))
+    .option('--listen <host:port>', 'listen here too, besides the socket; a port alone is on loopback', collect)
+    .option('--data <folder>', 'its data folder (or CAISSON_DATA_FOLDER)')
+    .option('--database <url>', 'Postgres instead of SQLite in the data folder (better: CAISSON_DATABASE_URL)')
+    .option('--allow-host <name>', 'a host name under which it may be reached on loopback; may be repeated', collect)
+    .option('--destroy-on-exit', 'destroy all sandboxes at the end instead of leaving them running')
+    .option('--max-sandboxes <count>', 'how many sandboxes there may be on this host', parseCount)
+    .option('--max-per-tenant <count>', 'how many sandboxes a tenant may have', parseCount)
+    .addOption(new Option('--log-level <level>', 'how much to log').choices(logLevels).default('info'))
+    .action((options: ServeOptions) => serve(options, context));
+}
+
+async function serve(options: ServeOptions, { invocation, screen }: CommandContext): Promise<void> {
+  const { env } = invocation;
+  const { localPlace } = await import('../local-server/data-folder.ts');
+  const { version } = await import('../version.ts');
+  const { startServer } = await import('@caisson/server');
+  const asked = signalled();
+  const databaseUrl = options.database ?? (env.CAISSON_DATABASE_URL || undefined);
+  const server = await startServer({
+    dataFolder: localPlace(options.data, env).folder,
+    listen: (options.listen ?? []).map((text) => (/^\d+$/.test(text) ? `127.0.0.1:${text}` : text)),
+    ...(databaseUrl === undefined ? {} : { databaseUrl }),
+    allowHosts: options.allowHost ?? [],
+    destroyOnExit: options.destroyOnExit ?? false,
+    logLevel: options.logLevel,
+    version,
+    limits: {
+      ...(options.maxSandboxes === undefined ? {} : { sandboxesPerHost: options.maxSandboxes }),
+      ...(options.maxPerTenant === undefined ? {} : { sandboxesPerTenant: options.maxPerTenant }),
+    },
+  });
+  const { addresses } = server;
+  screen.result({ pid: process.pid, version, addresses }, () =>
+    addresses.map((address) => `listening on ${address}`).join('\n'),
+  );
+  await asked;
+  await server.close();
+  // What is still open then belongs to nobody; it must not keep the process.
+  setTimeout(() => process.exit(0), 1_000).unref();
+}
+
+/** Resolves at the first signal to end. A second one does not wait for the first to be done. */
+function signalled(): Promise<void> {
+  return new Promise((resolve) => {
+    let count = 0;
+    for (const [signal, number] of [
+      ['SIGTERM', 15],
+      ['SIGINT', 2],
+    ] as const) {
+      process.on(signal, () => {
+        count += 1;
+        if (count > 1) process.exit(128 + number);
+        resolve();
+      });
+    }
+  });
+}

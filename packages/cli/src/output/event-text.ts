@@ -1,0 +1,18 @@
+import type { CaissonEvent } from '@caisson/contract';
+import { printable } from './printable.ts';
+
+/** One line for one event: when, about what, what happened, and why. */
+export function eventText(event: CaissonEvent): string {
+  const what = event.type.replace(/^caisson\.sandbox\./, '');
+  const parts = [event.time, String(event.position).padStart(6), event.subject, what, detail(event.data)];
+  return parts.map(printable).join('  ').trimEnd();
+}
+
+function detail(data: CaissonEvent['data']): string {
+  if (typeof data.found === 'string') return `${String(data.did)}: ${data.found}`;
+  if (typeof data.reason === 'object' && data.reason !== null && 'message' in data.reason) {
+    return String(data.reason.message);
+  }
+  if (typeof data.from === 'string') return `(was ${data.from})`;
+  return 'to' in data ? '' : JSON.stringify(data);
+}

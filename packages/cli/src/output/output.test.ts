@@ -1,0 +1,110 @@
+import { CaissonError } from '@caisson/contract';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { errorText } from './error-text.ts';
+import { printable } from './printable.ts';
+import { withProgress } from './progress.ts';
+import { pairs, table } from './table.ts';
+import { relativeTime, shortDuration } from './time.ts';
+
+test('what would command the terminal is written out', () => {
+  expect(printable('a\u001b[31mb\r\n\u009bc')).toBe('a\\x1b[31mb\\x0d\\x0a\\x9bc');
+});
+
+test('columns are as wide as their widest cell, and colours do not count', () => {
+  const red = (text: string) => `\u001b[31m${text}\u001b[0m`;
+  const text = table(
+    ['ID', 'STATE', 'X'],
+    [
+      ['a', { text: 'failed', paint: red }, 'y'],
+      ['bbb', 'ok', ''],
+    ],
+  );
+  expect(text.split('\n')).toEqual(['ID   STATE   X', 'a    \u001b[31mfailed\u001b[0m  y', 'bbb  ok']);
+});
+
+test('a cell from elsewhere cannot break its line', () => {
+  expect(table(['A'], [['x\ny']])).toBe('A\nx\\x0ay');
+  expect(pairs([['name', 'a\u001b[2J']])).toBe('name  a\\x1b[2J');
+});
+
+test('an error says what happened, where, what is known, and what to do next', () => {
+  const error = new CaissonError('spec_invalid', 'two things', {
+    problems: [
+      { path: 'repo', code: 'required', message: 'must be given', hint: 'Write a git URL.' },
+      { path: 'os', code: 'invalid_value', message: 'is unknown' },
+    ],
+    context: { sandbox: 'sbx1', log: ['one', 'two\u0007'], nothing: null, more: { a: 1 } },
+    hint: 'Mend it.',
+  });
+  expect(errorText(error).split('\n')).toEqual([
+    'error: two things',
+    '  repo: must be given',
+    '    Write a git URL.',
+    '  os: is unknown',
+    '  sandbox: sbx1',
+    '  log:',
+    '    one',
+    '    two\\x07',
+    '  more: {"a":1}',
+    'code: spec_invalid',
+    'next: Mend it.',
+  ]);
+});
+
+test.each([
+  [0, '0s'],
+  [59, '59s'],
+  [200, '3m20s'],
+  [900, '15m'],
+  [7199, '1h59m'],
+  [7200, '2h'],
+  [864_000, '10d'],
+])('%i seconds are %s', (seconds, text) => {
+  expect(shortDuration(seconds)).toBe(text);
+});
+
+test('times are told from now', () => {
+  expect(relativeTime('1970-01-01T00:01:00Z', 0)).toBe('in 1m');
+  expect(relativeTime('1970-01-01T00:01:00Z', 65_000)).toBe('5s ago');
+  expect(relativeTime(null)).toBe('');
+});
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+async function progress(isTTY: boolean, wantsJson: boolean, ms: number): Promise<string> {
+  let written = '';
+  const write = (text: string) => {
+    written += text;
+  };
+  const err = { isTTY, write };
+  const done = withProgress({ err, wantsJson }, 'creating', async (say) => {
+    setTimeout(() => say('provisioning'), 1_500);
+    await new Promise((resolve) => setTimeout(resolve, ms));
+  });
+  await vi.advanceTimersByTimeAsync(ms);
+  await done;
+  return written;
+}
+
+test('what takes less than a second shows no progress', async () => {
+  expect(await progress(true, false, 900)).toBe('');
+  expect(await progress(false, false, 900)).toBe('');
+});
+
+test('a terminal sees one moving line that is cleared at the end', async () => {
+  const written = await progress(true, false, 2_500);
+  expect(written).toContain('creating (1 s)');
+  expect(written).toContain('provisioning (2 s)');
+  expect(written).not.toContain('\n');
+  expect(written.endsWith('\r\u001b[2K')).toBe(true);
+});
+
+test('a pipe sees a line for each step, and none with --json', async () => {
+  expect(await progress(false, false, 2_500)).toBe('creating …\nprovisioning …\n');
+  expect(await progress(false, true, 2_500)).toBe('');
+});

@@ -1,0 +1,57 @@
+import { Command } from 'commander';
+import type { CommandContext } from './command-context.ts';
+import { addActs } from './commands/act.ts';
+import { addCompletion } from './commands/completion.ts';
+import { addCreate, addEnsure } from './commands/create.ts';
+import { addDoctor } from './commands/doctor.ts';
+import { addEvents } from './commands/events.ts';
+import { addGet } from './commands/get.ts';
+import { addKeys } from './commands/keys.ts';
+import { addList } from './commands/list.ts';
+import { addProfile } from './commands/profile.ts';
+import { addServe } from './commands/serve.ts';
+import { addSpec } from './commands/spec.ts';
+import { addStopServer } from './commands/stop-server.ts';
+import { addVersion } from './commands/version.ts';
+import type { Invocation } from './invocation.ts';
+import type { Screen } from './output/screen.ts';
+import { version } from './version.ts';
+
+/** The tree of commands. Help and shell completion are made from it. */
+export function buildProgram(invocation: Invocation, screen: Screen, outcome: { exitCode: number }): Command {
+  const context: CommandContext = {
+    invocation,
+    screen,
+    connect: async (options) => (await import('./connect.ts')).connect(options, invocation, screen),
+    exitWith: (exitCode) => {
+      outcome.exitCode = exitCode;
+    },
+  };
+  const program = new Command('caisson')
+    .description('Isolated, reproducible sandboxes for coding agents.')
+    .version(version, '-V, --version', 'print the version')
+    .option('--json', 'one JSON document instead of text; errors as a problem document')
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => invocation.out.write(text),
+      writeErr: (text) => invocation.err.write(text),
+      // Told by whoever runs the program, in the same form as every other error.
+      outputError: () => {},
+    })
+    .showSuggestionAfterError();
+  addCreate(program, context);
+  addEnsure(program, context);
+  addGet(program, context);
+  addList(program, context);
+  addActs(program, context);
+  addEvents(program, context);
+  addSpec(program, context);
+  addProfile(program, context);
+  addKeys(program, context);
+  addServe(program, context);
+  addStopServer(program, context);
+  addDoctor(program, context);
+  addCompletion(program, context);
+  addVersion(program, context);
+  return program;
+}

@@ -1,0 +1,74 @@
+import { type IncomingMessage, request } from 'node:http';
+import type { Fetch } from '@caisson/sdk';
+
+/**
+ * `fetch` over a unix socket, as far as the SDK uses it: a method, plain headers, a body of text, an abort, and an answer
+ * whose body streams. Node's own `fetch` cannot be told of a socket without another dependency.
+ */
+export function unixFetch(socketPath: string): Fetch {
+  return (url, init) =>
+    new Promise<Response>((resolve, reject) => {
+      const { pathname, search, host } = new URL(url);
+      const signal = init.signal ?? undefined;
+      if (signal?.aborted) return reject(signal.reason);
+      const headers: Record<string, string> = { ...(init.headers as Record<string, string> | undefined), host };
+      const body = typeof init.body === 'string' ? init.body : undefined;
+      if (body !== undefined) headers['content-length'] = String(Buffer.byteLength(body));
+      const outgoing = request({
+        socketPath,
+        path: `${pathname}${search}`,
+        method: init.method ?? 'GET',
+        headers,
+        // A command makes a few requests and ends; a connection that is kept would keep the command.
+        agent: false,
+        ...(signal === undefined ? {} : { signal }),
+      });
+      outgoing.once('response', (incoming) => resolve(responseOf(incoming)));
+      outgoing.on('error', (error) => reject(signal?.aborted ? signal.reason : error));
+      outgoing.end(body);
+    });
+}
+
+function responseOf(incoming: IncomingMessage): Response {
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(incoming.headers)) {
+    if (typeof value === 'string') headers.set(name, value);
+  }
+  const status = incoming.statusCode ?? 500;
+  const hasBody = status !== 204 && status !== 205 && status !== 304;
+  if (!hasBody) incoming.resume();
+  return new Response(hasBody ? bodyOf(incoming) : null, { status, headers });
+}
+
+/** The reader sets the pace: what it has not taken stays in the socket. */
+function bodyOf(incoming: IncomingMessage): ReadableStream<Uint8Array> {
+  return new ReadableStream<Uint8Array>({
+    start(controller) {
+      let over = false;
+      incoming.on('data', (chunk: Buffer) => {
+        if (over) return;
+        controller.enqueue(new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.byteLength));
+        if ((controller.desiredSize ?? 0) <= 0) incoming.pause();
+      });
+      const fail = (error: Error) => {
+        if (over) return;
+        over = true;
+        controller.error(error);
+      };
+      incoming.once('end', () => {
+        if (over) return;
+        over = true;
+        controller.close();
+      });
+      incoming.on('error', fail);
+      incoming.once('close', () => fail(new Error('the server closed the connection before the end of its answer')));
+      incoming.pause();
+    },
+    pull() {
+      incoming.resume();
+    },
+    cancel() {
+      incoming.destroy();
+    },
+  });
+}

@@ -1,0 +1,108 @@
+import { type ErrorRow, later, row } from './kinds.ts';
+
+/** What went wrong below, or inside. */
+export const componentErrors = {
+  // Components below
+  driver_failed: row(
+    'failed',
+    'The driver could not do it',
+    'The context has its last words; `caisson doctor` checks the backend.',
+  ),
+  driver_unavailable: row(
+    'unavailable',
+    'The driver cannot be used on this machine',
+    '`caisson doctor` says why and what to install.',
+  ),
+  driver_timeout: row(
+    'timeout',
+    'The driver did not finish in time',
+    'Repeat it; `caisson doctor` checks the backend.',
+    later,
+  ),
+  no_route: row('unavailable', 'No backend can serve this', 'The context lists the reason of each candidate.'),
+  guest_failed: row('failed', 'The guest in the sandbox failed', 'Recreate the sandbox; its events have the details.'),
+  guest_unreachable: row(
+    'unavailable',
+    'The guest in the sandbox does not answer',
+    'Repeat it in a moment; recreate the sandbox if it stays so.',
+    later,
+  ),
+  instance_lost: row(
+    'failed',
+    'The sandbox has vanished from its backend',
+    'Recreate it; the backend or somebody else removed it.',
+  ),
+  out_of_memory: row(
+    'failed',
+    'The sandbox ran out of memory',
+    'Recreate it with a larger `runtime.resources.memoryMiB`.',
+  ),
+  storage_failed: row(
+    'failed',
+    'The storage could not do it',
+    'The context has its last words; `caisson doctor` checks the storage.',
+  ),
+  storage_full: row(
+    'unavailable',
+    'The storage pool is full',
+    'Destroy sandboxes or snapshots, or grow the pool.',
+    later,
+  ),
+  build_failed: row(
+    'failed',
+    'The image could not be built',
+    'The context names the step; `caisson build logs` has all of it.',
+  ),
+  registry_failed: row('failed', 'The image registry refused or failed', 'Check the reference and the credentials.'),
+  database_unavailable: row(
+    'unavailable',
+    'The database does not answer',
+    'Repeat it when it is back; `/readyz` tells.',
+    later,
+  ),
+  data_folder_locked: row(
+    'unavailable',
+    'Another server uses the data folder',
+    'Use that one, or stop it: `caisson stop-server`.',
+  ),
+  data_folder_newer: row(
+    'unavailable',
+    'The data folder was written by a newer version',
+    'Install that version or a later one.',
+  ),
+  data_folder_unusable: row(
+    'unavailable',
+    'The data folder cannot be used',
+    'Choose another with `--data` or `CAISSON_DATA_FOLDER`.',
+  ),
+  address_in_use: row('unavailable', 'The address is in use', 'Choose another with `--listen`, or stop what uses it.'),
+  address_unavailable: row(
+    'unavailable',
+    'The address cannot be listened on',
+    'Choose another with `--listen`, or run the server with the rights that it needs.',
+  ),
+  listen_needs_key: row(
+    'invalid',
+    'An address that others can reach needs an API key',
+    'Make one first with `caisson keys create`, or listen on loopback.',
+  ),
+  server_unreachable: row(
+    'unavailable',
+    'The server cannot be reached',
+    'Start one with `caisson serve`, or check the address.',
+    later,
+  ),
+  shutting_down: row('unavailable', 'The server is shutting down', 'Repeat it in a moment.', later),
+  request_timeout: row('timeout', 'The request took too long', 'Repeat it, or raise its time limit.', later),
+  interrupted: row(
+    'unavailable',
+    'The operation was interrupted',
+    'The record says what was done and undone; repeat it.',
+    later,
+  ),
+  internal: row(
+    'internal',
+    'Something went wrong inside Caisson',
+    'Report it with the request id; the log has the rest.',
+  ),
+} as const satisfies Record<string, ErrorRow>;

@@ -1,0 +1,71 @@
+import type { CaissonEvent, Doctor, RouteName } from '@caisson/contract';
+import type { CallAnswer, CallArguments, CallOptions } from './call.ts';
+import { Connection } from './connection.ts';
+import { eventsOf, type ProjectEventOptions } from './events.ts';
+import { Keys } from './keys.ts';
+import { Profiles } from './profiles.ts';
+import { Sandboxes } from './sandboxes.ts';
+import type { CaissonOptions } from './transport.ts';
+
+/**
+ * A Caisson server.
+ *
+ *     const caisson = new Caisson({ baseUrl: 'http://127.0.0.1:7300' });
+ *     const sandbox = await caisson.sandboxes.create({ spec: { repo: 'https://github.com/example/project.git' } });
+ *     for await (const event of sandbox.events({ follow: false })) console.log(event.type);
+ *     await sandbox.destroy();
+ *
+ * Laws
+ * - Every failure is a `CaissonError` with a code of the table, but for an abort, which is the signal's own reason.
+ * - A request is repeated only where that cannot do anything twice: reading, and routes with an idempotency key.
+ */
+export class Caisson {
+  readonly sandboxes: Sandboxes;
+  readonly profiles: Profiles;
+  readonly keys: Keys;
+  readonly #connection: Connection;
+
+  constructor(options: CaissonOptions = {}) {
+    this.#connection = new Connection(options);
+    this.sandboxes = new Sandboxes(this.#connection);
+    this.profiles = new Profiles(this.#connection);
+    this.keys = new Keys(this.#connection);
+  }
+
+  /** Any route of the API by its name. */
+  call<N extends RouteName>(name: N, ...input: CallArguments<N>): Promise<CallAnswer<N>> {
+    return this.#connection.call(name, ...input);
+  }
+
+  /** Events of the project: live ones without end, or with `follow: false` those of the past. */
+  events(options: ProjectEventOptions = {}): AsyncGenerator<CaissonEvent, void, undefined> {
+    const page = (query: { after?: string; limit: number; project?: string }, calls: CallOptions) =>
+      this.#connection.call('event.list', { query, ...calls });
+    return eventsOf(this.#connection.transport, 'event.list', {}, page, options);
+  }
+
+  readonly spec = {
+    /** The blueprint that a spec stands for; nothing is created. */
+    normalize: (
+      spec: unknown,
+      options: CallOptions & { readonly sourceRequired?: boolean } = {},
+    ): Promise<CallAnswer<'spec.normalize'>> => {
+      const { sourceRequired = true, ...calls } = options;
+      return this.#connection.call('spec.normalize', { body: { spec, sourceRequired }, ...calls });
+    },
+  };
+
+  /** Whose key this is and what it may do. */
+  whoami(options: CallOptions = {}): Promise<CallAnswer<'system.whoami'>> {
+    return this.#connection.call('system.whoami', options);
+  }
+
+  version(options: CallOptions = {}): Promise<CallAnswer<'system.version'>> {
+    return this.#connection.call('system.version', options);
+  }
+
+  /** What this installation can do, what it cannot, and what would change that. */
+  doctor(options: CallOptions = {}): Promise<Doctor> {
+    return this.#connection.call('system.doctor', options);
+  }
+}

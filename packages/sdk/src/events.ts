@@ -1,0 +1,43 @@
+import { type CaissonEvent, type Route, type RouteName, routes } from '@caisson/contract';
+import type { CallOptions } from './call.ts';
+import { type FollowOptions, followEvents } from './event-stream.ts';
+import { eachItem, type Page } from './pages.ts';
+import type { Transport } from './transport.ts';
+
+export interface EventOptions extends FollowOptions {
+  /** True: also what happens from now on, without end. False: what has happened, oldest first, then the end. */
+  readonly follow?: boolean | undefined;
+}
+
+export interface ProjectEventOptions extends EventOptions {
+  /** Another project of the tenant, for keys that manage. */
+  readonly project?: string | undefined;
+}
+
+type EventRoute = Extract<RouteName, 'event.list' | 'sandbox.events'>;
+
+/** Reads one page of past events. */
+export type EventPage = (
+  query: { after?: string; limit: number; project?: string },
+  options: CallOptions,
+) => Promise<Page<CaissonEvent>>;
+
+/** The largest page that the API gives: history is read to its end. */
+const pageLimit = 200;
+
+/** Past events page by page, or live ones as a stream: one iterator for both. */
+export function eventsOf(
+  transport: Transport,
+  name: EventRoute,
+  params: Readonly<Record<string, string>>,
+  page: EventPage,
+  options: ProjectEventOptions,
+): AsyncGenerator<CaissonEvent, void, undefined> {
+  const { follow = true, project, signal, after } = options;
+  const query = project === undefined ? {} : { project };
+  const route: Route = routes[name];
+  if (follow) return followEvents(transport, route, { params, query }, options);
+  const read = (cursor: string | undefined) =>
+    page({ limit: pageLimit, ...query, ...(cursor === undefined ? {} : { after: cursor }) }, { signal });
+  return eachItem(read, after === undefined ? undefined : String(after));
+}

@@ -1,0 +1,103 @@
+import { type Attempt, type CaissonEvent, isTransient, type Sandbox } from '@caisson/contract';
+import type { CallOptions } from './call.ts';
+import type { EventOptions } from './events.ts';
+import type { Sandboxes } from './sandboxes.ts';
+
+export interface ActOptions extends CallOptions {
+  /** How long to wait for the end of the action; then the answer is the state on the way. */
+  readonly waitSeconds?: number | undefined;
+}
+
+/** One sandbox: its record as it was last seen, and what can be done with it. Every method brings the record up to date. */
+export class SandboxHandle {
+  #record: Sandbox;
+  readonly #sandboxes: Sandboxes;
+
+  constructor(record: Sandbox, sandboxes: Sandboxes) {
+    this.#record = record;
+    this.#sandboxes = sandboxes;
+  }
+
+  /** The whole record. */
+  get record(): Sandbox {
+    return this.#record;
+  }
+
+  get id(): Sandbox['id'] {
+    return this.#record.id;
+  }
+
+  get name(): string | null {
+    return this.#record.name;
+  }
+
+  get state(): Sandbox['state'] {
+    return this.#record.state;
+  }
+
+  /** Whether no action is on its way. */
+  get settled(): boolean {
+    return this.#record.state !== 'requested' && !isTransient(this.#record.state);
+  }
+
+  async refresh(options: CallOptions = {}): Promise<this> {
+    return this.#take(await this.#sandboxes.get(this.id, options));
+  }
+
+  async recreate(options: ActOptions = {}): Promise<this> {
+    return this.#take(await this.#sandboxes.recreate(this.id, options));
+  }
+
+  async stop(options: ActOptions = {}): Promise<this> {
+    return this.#take(await this.#sandboxes.stop(this.id, options));
+  }
+
+  async start(options: ActOptions = {}): Promise<this> {
+    return this.#take(await this.#sandboxes.start(this.id, options));
+  }
+
+  /** Destroying a destroyed sandbox is no error. */
+  async destroy(options: ActOptions = {}): Promise<this> {
+    return this.#take(await this.#sandboxes.destroy(this.id, options));
+  }
+
+  events(options: EventOptions = {}): AsyncGenerator<CaissonEvent, void, undefined> {
+    return this.#sandboxes.events(this.id, options);
+  }
+
+  attempts(options: CallOptions = {}): AsyncGenerator<Attempt, void, undefined> {
+    return this.#sandboxes.attempts(this.id, options);
+  }
+
+  /**
+   * Waits until no action is on its way, however long that takes, and tells each event meanwhile. The record is read
+   * between the past events and the live ones, which begin where the past ended: nothing falls in between.
+   */
+  async untilSettled(
+    options: { readonly signal?: AbortSignal; readonly onEvent?: (event: CaissonEvent) => void } = {},
+  ): Promise<this> {
+    const { signal, onEvent } = options;
+    if (this.settled) return this;
+    let after = 0;
+    for await (const event of this.events({ follow: false, signal })) {
+      onEvent?.(event);
+      after = event.position;
+    }
+    if ((await this.refresh({ signal })).settled) return this;
+    for await (const event of this.events({ after, signal })) {
+      onEvent?.(event);
+      // One action may follow another at once: only the record says that nothing is on its way.
+      if (event.data.action === null && (await this.refresh({ signal })).settled) return this;
+    }
+    return this;
+  }
+
+  toJSON(): Sandbox {
+    return this.#record;
+  }
+
+  #take(handle: SandboxHandle): this {
+    this.#record = handle.record;
+    return this;
+  }
+}

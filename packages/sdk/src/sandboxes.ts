@@ -1,0 +1,116 @@
+import type { Attempt, CaissonEvent, CreateSandbox, Sandbox, SandboxState } from '@caisson/contract';
+import type { CallOptions } from './call.ts';
+import type { Connection } from './connection.ts';
+import { type EventOptions, eventsOf } from './events.ts';
+import { eachItem, type Page } from './pages.ts';
+import { type ActOptions, SandboxHandle } from './sandbox-handle.ts';
+
+/** Which sandboxes; all that is given must fit. */
+export interface SandboxFilter {
+  readonly project?: string | undefined;
+  readonly principal?: string | undefined;
+  readonly state?: SandboxState | readonly SandboxState[] | undefined;
+  readonly profile?: string | undefined;
+  readonly name?: string | undefined;
+  readonly labels?: Readonly<Record<string, string>> | undefined;
+  /** Destroyed ones too. */
+  readonly all?: boolean | undefined;
+}
+
+export interface PageOptions extends CallOptions {
+  readonly limit?: number | undefined;
+  readonly after?: string | undefined;
+}
+
+/** Sandboxes of the caller's project. */
+export class Sandboxes {
+  readonly #connection: Connection;
+
+  constructor(connection: Connection) {
+    this.#connection = connection;
+  }
+
+  /** A new sandbox. Still on its way when it took longer than `waitSeconds`: see {@link SandboxHandle.untilSettled}. */
+  async create(request: CreateSandbox = {}, options: CallOptions = {}): Promise<SandboxHandle> {
+    return this.#handle(await this.#connection.call('sandbox.create', { body: request, ...options }));
+  }
+
+  /** The healthy sandbox of this owner, profile and name: the present one, or a new one. */
+  async ensure(request: CreateSandbox = {}, options: CallOptions = {}): Promise<SandboxHandle> {
+    return this.#handle(await this.#connection.call('sandbox.ensure', { body: request, ...options }));
+  }
+
+  async get(id: string, options: CallOptions = {}): Promise<SandboxHandle> {
+    return this.#handle(await this.#connection.call('sandbox.get', { params: { id }, ...options }));
+  }
+
+  /** Every sandbox that fits, newest first, read page by page. */
+  list(filter: SandboxFilter = {}, options: PageOptions = {}): AsyncGenerator<SandboxHandle, void, undefined> {
+    return eachItem((after) => this.page(filter, { ...options, after }), options.after);
+  }
+
+  async page(filter: SandboxFilter = {}, options: PageOptions = {}): Promise<Page<SandboxHandle>> {
+    const { limit, after, ...rest } = options;
+    const { labels = {}, all, state, ...fields } = filter;
+    const query = {
+      ...fields,
+      limit,
+      after,
+      state: typeof state === 'object' ? [...state] : state,
+      all: all === undefined ? undefined : String(all),
+      label: Object.entries(labels).map(([key, value]) => `${key}=${value}`),
+    };
+    const page = await this.#connection.call('sandbox.list', { query: given(query), ...rest });
+    return { items: page.items.map((record) => this.#handle(record)), next: page.next };
+  }
+
+  async recreate(id: string, options: ActOptions = {}): Promise<SandboxHandle> {
+    const { waitSeconds, ...rest } = options;
+    const body = given({ waitSeconds });
+    return this.#handle(await this.#connection.call('sandbox.recreate', { params: { id }, body, ...rest }));
+  }
+
+  async stop(id: string, options: ActOptions = {}): Promise<SandboxHandle> {
+    const { waitSeconds, ...rest } = options;
+    const body = given({ waitSeconds });
+    return this.#handle(await this.#connection.call('sandbox.stop', { params: { id }, body, ...rest }));
+  }
+
+  async start(id: string, options: ActOptions = {}): Promise<SandboxHandle> {
+    const { waitSeconds, ...rest } = options;
+    const body = given({ waitSeconds });
+    return this.#handle(await this.#connection.call('sandbox.start', { params: { id }, body, ...rest }));
+  }
+
+  async destroy(id: string, options: ActOptions = {}): Promise<SandboxHandle> {
+    const { waitSeconds, ...rest } = options;
+    const query = given({ waitSeconds });
+    return this.#handle(await this.#connection.call('sandbox.destroy', { params: { id }, query, ...rest }));
+  }
+
+  /** Its events: live ones without end, or with `follow: false` those of the past. */
+  events(id: string, options: EventOptions = {}): AsyncGenerator<CaissonEvent, void, undefined> {
+    const page = (query: { after?: string; limit: number }, calls: CallOptions) =>
+      this.#connection.call('sandbox.events', { params: { id }, query, ...calls });
+    return eventsOf(this.#connection.transport, 'sandbox.events', { id }, page, options);
+  }
+
+  /** Every try at build and launch, newest first. */
+  attempts(id: string, options: PageOptions = {}): AsyncGenerator<Attempt, void, undefined> {
+    const { limit, after, ...calls } = options;
+    const page = (cursor: string | undefined) =>
+      this.#connection.call('sandbox.attempts', { params: { id }, query: given({ limit, after: cursor }), ...calls });
+    return eachItem(page, after);
+  }
+
+  #handle(record: Sandbox): SandboxHandle {
+    return new SandboxHandle(record, this);
+  }
+}
+
+/** The fields that have a value: "absent" and "undefined" are two things to the contract's types. */
+function given<T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]?: Exclude<T[K], undefined>;
+  };
+}

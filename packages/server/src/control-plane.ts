@@ -1,0 +1,68 @@
+import { hostname } from 'node:os';
+import { CaissonError } from '@caisson/contract';
+import type { DataFolder } from './data-folder.ts';
+import type { Driver } from './drivers/driver.ts';
+import { FakeBackend } from './drivers/fake/fake-backend.ts';
+import { FakeDriver } from './drivers/fake/fake-driver.ts';
+import { loadProfiles, type ProfileCatalog } from './profiles/catalog.ts';
+import { Reconciler } from './sandbox/reconciler.ts';
+import { Runner } from './sandbox/runner.ts';
+import { Sandboxes } from './sandbox/sandboxes.ts';
+import { type Deadlines, defaultDeadlines, type WorkContext } from './sandbox/work.ts';
+import type { Limits } from './store/limits.ts';
+import { openStore, type Store } from './store/store.ts';
+import { Metrics } from './telemetry/metrics.ts';
+import { Keys } from './tenancy/keys.ts';
+
+export interface ControlPlaneOptions {
+  readonly databaseUrl?: string | undefined;
+  readonly version: string;
+  readonly limits?: Partial<Limits> | undefined;
+  readonly deadlines?: Partial<Deadlines> | undefined;
+}
+
+/** Everything of the server but the ways to reach it. */
+export interface ControlPlane {
+  readonly store: Store;
+  readonly drivers: readonly Driver[];
+  readonly profiles: ProfileCatalog;
+  readonly runner: Runner;
+  readonly sandboxes: Sandboxes;
+  readonly reconciler: Reconciler;
+  readonly keys: Keys;
+  readonly metrics: Metrics;
+}
+
+export async function openControlPlane(folder: DataFolder, options: ControlPlaneOptions): Promise<ControlPlane> {
+  const profiles = loadProfiles(folder.file('profiles'));
+  const drivers: Driver[] = [new FakeDriver({ backend: new FakeBackend(folder.file('fake')) })];
+  const store = await openStore(
+    options.databaseUrl ? { postgres: options.databaseUrl } : { sqlite: folder.file('caisson.db') },
+  );
+  const host = hostname();
+  await store.hosts.seen(host, options.version);
+  await store.idempotency.prune();
+  const deadlines = { ...defaultDeadlines, ...options.deadlines };
+  const limits = { sandboxesPerTenant: null, sandboxesPerHost: null, ...options.limits };
+  const work: WorkContext = {
+    store,
+    deadlines,
+    installation: store.installation,
+    driver: (name) => findDriver(drivers, name),
+  };
+  const runner = new Runner(work);
+  const sandboxes = new Sandboxes({ store, runner, drivers, profiles, limits, deadlines, host });
+  const reconciler = new Reconciler(work, runner, sandboxes, drivers);
+  const metrics = new Metrics({
+    sandboxesByState: () => store.sandboxes.countByState(),
+    jobsByState: () => store.jobs.countByState(),
+    operations: () => runner.count,
+  });
+  return { store, drivers, profiles, runner, sandboxes, reconciler, keys: new Keys(store), metrics };
+}
+
+function findDriver(drivers: readonly Driver[], name: string | null): Driver {
+  const driver = drivers.find((candidate) => candidate.name === name);
+  if (!driver) throw new CaissonError('driver_not_found', `the driver ${name} is not installed here`);
+  return driver;
+}

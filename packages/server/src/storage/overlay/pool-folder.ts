@@ -1,0 +1,114 @@
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { newId } from '@caisson/contract';
+
+/**
+ * The folders of the pool, and how things come and go in them.
+ *
+ * Law: a thing is made in `making/` and moved to its place when it is whole; it is moved to `trash/` before it is deleted.
+ * A move is one step for the filesystem, so what stands in its place is whole, whenever the process was killed; what is
+ * left in the other two is nobody's, and `sweep` deletes it.
+ */
+export class PoolFolder {
+  readonly path: string;
+
+  constructor(path: string) {
+    this.path = path;
+  }
+
+  async open(): Promise<void> {
+    for (const name of ['rootfs', 'snapshots', 'making', 'trash'])
+      await mkdir(join(this.path, name), { recursive: true, mode: 0o700 });
+  }
+
+  rootfs(sandbox: string): string {
+    return join(this.path, 'rootfs', sandbox);
+  }
+
+  snapshot(snapshot: string): string {
+    return join(this.path, 'snapshots', snapshot);
+  }
+
+  has(place: string): boolean {
+    return existsSync(place);
+  }
+
+  /** Makes a folder whole, then puts it in its place. What fails leaves nothing. */
+  async make(place: string, fill: (folder: string) => Promise<void>): Promise<void> {
+    const draft = join(this.path, 'making', newId('request'));
+    await mkdir(draft, { recursive: true, mode: 0o700 });
+    try {
+      await fill(draft);
+      await rename(draft, place);
+    } catch (error) {
+      await rm(draft, { recursive: true, force: true });
+      throw error;
+    }
+  }
+
+  /** Takes a folder out of its place at once, then deletes it. */
+  async discard(place: string): Promise<void> {
+    const trash = join(this.path, 'trash', newId('request'));
+    try {
+      await rename(place, trash);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
+      throw error;
+    }
+    await rm(trash, { recursive: true, force: true });
+  }
+
+  /**
+   * Puts the new thing in the place of the old one. Between the two moves the place is empty and `.next` is whole: a
+   * process killed there is followed by `recover`, which makes the second move.
+   */
+  async swap(next: string, place: string): Promise<void> {
+    const trash = join(this.path, 'trash', newId('request'));
+    await rename(place, trash);
+    await rename(next, place);
+    await rm(trash, { recursive: true, force: true });
+  }
+
+  /** Finishes the swaps that were cut short between their two moves; drops the new things whose old ones still stand. */
+  async finishSwaps(): Promise<string[]> {
+    const found = (await this.list('rootfs')).filter((name) => name.endsWith('.next'));
+    for (const name of found) {
+      const place = this.rootfs(name.slice(0, -'.next'.length));
+      if (this.has(place)) await this.discard(this.rootfs(name));
+      else await rename(this.rootfs(name), place);
+    }
+    return found.map((name) => `rootfs/${name}`);
+  }
+
+  /** Deletes what a killed process left half-made or half-deleted; answers what that was. */
+  async sweep(): Promise<string[]> {
+    const swept: string[] = [];
+    for (const folder of ['making', 'trash']) {
+      for (const name of await readdir(join(this.path, folder))) {
+        await rm(join(this.path, folder, name), { recursive: true, force: true });
+        swept.push(`${folder}/${name}`);
+      }
+    }
+    return swept;
+  }
+
+  list(kind: 'rootfs' | 'snapshots'): Promise<string[]> {
+    return readdir(join(this.path, kind));
+  }
+}
+
+/** What must be known about a rootfs or a snapshot to mount it again. */
+export interface Recipe {
+  readonly sandbox: string;
+  readonly layers: readonly string[];
+  readonly quotaBytes: number | null;
+}
+
+export async function writeRecipe(folder: string, recipe: Recipe): Promise<void> {
+  await writeFile(join(folder, 'recipe.json'), JSON.stringify(recipe), { mode: 0o600 });
+}
+
+export async function readRecipe(folder: string): Promise<Recipe> {
+  return JSON.parse(await readFile(join(folder, 'recipe.json'), 'utf8')) as Recipe;
+}

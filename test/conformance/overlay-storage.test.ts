@@ -1,0 +1,190 @@
+import { execFileSync } from 'node:child_process';
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, relative } from 'node:path';
+import { newId } from '@caisson/contract';
+import { afterEach, describe, expect, test } from 'vitest';
+import { mountsBelow, unmountBelow } from '../../packages/server/src/storage/overlay/mounts.ts';
+import { OverlayStorage } from '../../packages/server/src/storage/overlay/overlay-storage.ts';
+import type { Rootfs } from '../../packages/server/src/storage/storage.ts';
+import { describeStorage, type StorageUnderTest } from './describe-storage.ts';
+
+const never = () => new AbortController().signal;
+const root = process.getuid?.() === 0;
+const opened: string[] = [];
+
+/** Two layers, of which the upper one hides a file of the lower. */
+const imageFiles = { 'etc/hostname': 'caisson\n', 'bin/tool': 'upper\n', 'lib/data': 'lower\n' };
+
+async function overlay(): Promise<StorageUnderTest & { pool: string }> {
+  const folder = mkdtempSync(join(tmpdir(), 'caisson-overlay-'));
+  opened.push(folder);
+  const layers = ['lower', 'upper'].map((name) => join(folder, 'layers', name));
+  const files: [string, string][] = [
+    ['lower/etc/hostname', 'caisson\n'],
+    ['lower/bin/tool', 'lower\n'],
+    ['lower/lib/data', 'lower\n'],
+    ['upper/bin/tool', 'upper\n'],
+  ];
+  for (const [path, content] of files) {
+    mkdirSync(join(folder, 'layers', dirname(path)), { recursive: true });
+    writeFileSync(join(folder, 'layers', path), content);
+  }
+  const pool = join(folder, 'pool');
+  return {
+    pool,
+    storage: new OverlayStorage(pool),
+    image: { digest: `sha256:${'a'.repeat(64)}`, layers },
+    imageFiles,
+    restart: async () => {
+      // As after a reboot: no mount is left.
+      await unmountBelow(pool);
+      return new OverlayStorage(pool);
+    },
+    write: async (rootfs, path, content) => writeFileSync(join(rootfs.path, path), content),
+    remove: async (rootfs, path) => rmSync(join(rootfs.path, path)),
+    read: async (rootfs) => readTree(rootfs.path),
+    async close() {
+      await unmountBelow(folder);
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function readTree(folder: string, top = folder): Record<string, string> {
+  return Object.assign(
+    {},
+    ...readdirSync(folder).map((name) => {
+      const path = join(folder, name);
+      if (name === 'lost+found') return {};
+      return lstatSync(path).isDirectory()
+        ? readTree(path, top)
+        : { [relative(top, path)]: readFileSync(path, 'utf8') };
+    }),
+  );
+}
+
+if (root) describeStorage('overlay', overlay);
+else test.skip('storage overlay: mounting needs root', () => {});
+
+describe.runIf(root)('overlay storage', () => {
+  const made: Awaited<ReturnType<typeof overlay>>[] = [];
+  const open = async () => {
+    const one = await overlay();
+    made.push(one);
+    return one;
+  };
+  afterEach(async () => {
+    for (const one of made.splice(0)) await one.close();
+  });
+
+  test('a rollback keeps owners, modes, links, deleted files and emptied folders as they were', async () => {
+    const { storage, image } = await open();
+    const [sandbox, snapshot] = [newId('sandbox'), newId('snapshot')];
+    const describeTree = ({ path }: Rootfs) =>
+      execFileSync('find', ['.', '-printf', '%p %y %m %U %G %l %n\n'], { cwd: path, encoding: 'utf8' })
+        .split('\n')
+        .sort();
+    const rootfs = await storage.prepare({ sandbox, image }, never());
+    const at = (path: string) => join(rootfs.path, path);
+    rmSync(at('lib'), { recursive: true });
+    mkdirSync(at('lib'));
+    symlinkSync('../etc/hostname', at('lib/link'));
+    writeFileSync(at('run.sh'), '#!/bin/sh\n');
+    chmodSync(at('run.sh'), 0o4755);
+    execFileSync('chown', ['1000:1001', at('run.sh')]);
+    execFileSync('ln', [at('run.sh'), at('again.sh')]);
+    execFileSync('setfattr', ['-n', 'user.mark', '-v', 'kept', at('run.sh')]);
+    const before = describeTree(rootfs);
+    await storage.snapshot(sandbox, snapshot, never());
+    rmSync(at('etc'), { recursive: true });
+    writeFileSync(at('lib/new'), 'x');
+    const back = await storage.rollback(sandbox, snapshot, never());
+    expect(describeTree(back)).toEqual(before);
+    expect(
+      execFileSync('getfattr', ['--only-values', '-n', 'user.mark', join(back.path, 'run.sh')], { encoding: 'utf8' }),
+    ).toBe('kept');
+  });
+
+  test('what a killed process left half-made or half-deleted is removed, and nothing else', async () => {
+    const { storage, image, pool } = await open();
+    const kept = newId('sandbox');
+    await storage.prepare({ sandbox: kept, image }, never());
+    mkdirSync(join(pool, 'making', 'draft', 'changes'), { recursive: true });
+    mkdirSync(join(pool, 'trash', 'old'), { recursive: true });
+    expect([...(await storage.recover(never()))].sort()).toEqual(['making/draft', 'trash/old']);
+    expect(await storage.recover(never())).toEqual([]);
+    expect((await storage.list(never())).sandboxes).toEqual([kept]);
+  });
+
+  test.each(['before', 'between', 'after'] as const)(
+    'a rollback killed %s its two moves leaves the old or the new tree, whole',
+    async (moment) => {
+      const { storage, image, pool, write, read } = await open();
+      const [sandbox, snapshot] = [newId('sandbox'), newId('snapshot')];
+      const rootfs = await storage.prepare({ sandbox, image }, never());
+      await write(rootfs, 'state', 'new');
+      await storage.snapshot(sandbox, snapshot, never());
+      await write(rootfs, 'state', 'old');
+      const place = join(pool, 'rootfs', sandbox);
+      // What a rollback makes beside the old tree before it moves anything.
+      const other = newId('sandbox');
+      await storage.clone(snapshot, { sandbox: other }, never());
+      await unmountBelow(pool);
+      renameSync(join(pool, 'rootfs', other), `${place}.next`);
+      if (moment !== 'before') renameSync(place, join(pool, 'trash', 'old'));
+      if (moment === 'after') renameSync(`${place}.next`, place);
+      const next = new OverlayStorage(pool);
+      await next.recover(never());
+      expect((await next.list(never())).sandboxes).toEqual([sandbox]);
+      const after = await next.prepare({ sandbox, image }, never());
+      expect((await read(after)).state).toBe(moment === 'before' ? 'old' : 'new');
+      expect(readdirSync(join(pool, 'trash'))).toEqual([]);
+    },
+  );
+
+  test('destroying gives every mount and loop device back, also while a file is open', async () => {
+    const { storage, image, pool } = await open();
+    const loops = () =>
+      execFileSync('losetup', ['-a'], { encoding: 'utf8' })
+        .split('\n')
+        .filter((line) => line.includes(pool));
+    for (const quotaBytes of [undefined, 8 * 1024 * 1024]) {
+      const sandbox = newId('sandbox');
+      const rootfs = await storage.prepare({ sandbox, image, ...(quotaBytes ? { quotaBytes } : {}) }, never());
+      expect(await mountsBelow(rootfs.path)).toEqual([rootfs.path]);
+      await storage.destroy(sandbox, never());
+      expect(existsSync(rootfs.path)).toBe(false);
+    }
+    expect(await mountsBelow(pool)).toEqual([]);
+    expect(loops()).toEqual([]);
+  });
+
+  test('a layer whose path an overlay cannot take is refused, not misread', async () => {
+    const { storage, image, pool } = await open();
+    const odd = join(dirname(pool), 'a:b');
+    mkdirSync(odd);
+    await expect(
+      storage.prepare({ sandbox: newId('sandbox'), image: { ...image, layers: [odd] } }, never()),
+    ).rejects.toMatchObject({ code: 'storage_failed' });
+  });
+
+  test('what the pool holds is for its owner alone', async () => {
+    const { storage, image, pool } = await open();
+    await storage.prepare({ sandbox: newId('sandbox'), image }, never());
+    expect(statSync(join(pool, 'rootfs')).mode & 0o077).toBe(0);
+  });
+});

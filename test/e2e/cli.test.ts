@@ -1,0 +1,168 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Sandbox } from '@caisson/contract';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { CliWorld, kill } from './cli-world.ts';
+
+const startedNote = 'started a server in the background; `caisson stop-server` ends it\n';
+
+describe('with the server in the background', () => {
+  const world = new CliWorld();
+  beforeAll(() => world.run(['list']));
+  afterAll(() => world.close());
+
+  test('a sandbox is created, seen, stopped, started, recreated and destroyed', async () => {
+    const made = await world.json<Sandbox>(['create', '--name', 'life', '--label', 'team=a', '--ttl', '2h']);
+    expect(made).toMatchObject({ name: 'life', state: 'ready', labels: { team: 'a' }, expiresAt: expect.any(String) });
+    expect(await world.json(['get', made.id])).toMatchObject({ id: made.id });
+    expect(await world.json(['get', 'life', '--attempts'])).toMatchObject({ attempts: [{ action: 'create' }] });
+    expect(await world.json(['stop', 'life'])).toMatchObject({ state: 'stopped' });
+    expect(await world.json(['start', 'life'])).toMatchObject({ state: 'ready' });
+    expect(await world.json(['recreate', 'life'])).toMatchObject({ state: 'ready', incarnation: 2 });
+    expect((await world.run(['destroy', 'life'])).out).toBe(`${made.id}\n`);
+    expect(await world.json(['get', made.id])).toMatchObject({ state: 'destroyed' });
+    const events = (await world.run(['events', made.id, '--json'])).out.trim().split('\n');
+    expect(events.map((line) => JSON.parse(line).sequence)).toEqual(events.map((_, index) => index + 1));
+  });
+
+  test('the list filters, and its pages are put together', async () => {
+    for (const team of ['x', 'y', 'x']) await world.run(['create', '--label', `team=${team}`]);
+    const list = await world.json<{ items: Sandbox[]; next: string | null }>(['list', '--label', 'team=x']);
+    expect(list.items.map(({ labels }) => labels.team)).toEqual(['x', 'x']);
+    expect(list.next).toBeNull();
+    const cut = await world.json<{ items: Sandbox[]; next: string | null }>(['list', '--limit', '1']);
+    expect(cut.items).toHaveLength(1);
+    expect(cut.next).toEqual(expect.any(String));
+    const people = await world.run(['list']);
+    expect(people.out).toMatch(/^ID +NAME +STATE/);
+  });
+
+  test('ensure gives the same sandbox again', async () => {
+    const first = await world.json<Sandbox>(['ensure', '--name', 'steady']);
+    const second = await world.json<Sandbox>(['ensure', '--name', 'steady']);
+    expect(second.id).toBe(first.id);
+  });
+
+  test('a spec comes from the standard input', async () => {
+    const spec = 'repo: https://github.com/example/project\npackages: [git]\n';
+    const { code, out } = await world.run(['create', '--spec', '-', '--json'], { stdin: spec });
+    expect(code).toBe(0);
+    const { attempts } = await world.json<{ attempts: { spec: unknown }[] }>(['get', JSON.parse(out).id, '--attempts']);
+    expect(attempts[0]?.spec).toEqual({ repo: 'https://github.com/example/project', packages: ['git'] });
+  });
+
+  test.each([
+    [['get', 'nobody'], 66, 'sandbox_not_found'],
+    [['get', 'sbx00000000000000000000'], 66, 'sandbox_not_found'],
+    [['create', '--profile', 'nothing'], 66, 'profile_not_found'],
+    [['create', '--driver', 'nothing'], 66, 'driver_not_found'],
+    [['create', 'not a url'], 65, 'spec_invalid'],
+    [['create', '--input', 'x=1'], 65, 'request_invalid'],
+    [['list', '--url', 'http://127.0.0.1:1'], 75, 'server_unreachable'],
+    [['list', '--api-key', 'csn_wrong'], 77, 'unauthenticated'],
+  ])('%j ends with %i and the code %s', async (args, exitCode, code) => {
+    const [words, document] = await Promise.all([world.run(args), world.run([...args, '--json'])]);
+    expect(words).toMatchObject({ code: exitCode, out: '' });
+    expect(words.err).toMatch(new RegExp(`^error: .+\ncode: ${code}\nnext: .+\n$`, 's'));
+    expect(words.err).not.toMatch(/\n\s+at /);
+    expect(document).toMatchObject({ code: exitCode, out: '' });
+    expect(JSON.parse(document.err)).toMatchObject({ code, hint: expect.any(String) });
+  });
+
+  test('events -f tells of a create while it happens', async () => {
+    const follower = world.start(['events', '-f', '--after', '0', '--json']);
+    await follower.until(/"position":1\b/);
+    const { id } = await world.json<Sandbox>(['create']);
+    await follower.until(new RegExp(`caisson.sandbox.ready","subject":"${id}"`));
+    follower.child.kill('SIGINT');
+    await follower.done;
+  });
+
+  test('profiles and the doctor are told', async () => {
+    expect((await world.run(['profile', 'list'])).out).toContain('blank@1');
+    expect(await world.json(['profile', 'get', 'blank'])).toMatchObject({ name: 'blank', lineage: expect.any(Array) });
+    expect((await world.run(['doctor'])).out).toMatch(/✓ +driver fake/);
+  });
+});
+
+describe('the server in the background', () => {
+  let world: CliWorld;
+  beforeEach(() => {
+    world = new CliWorld();
+  });
+  afterEach(() => world.close());
+
+  test('is started by the first command, which says so, and not by the next', async () => {
+    expect((await world.run(['list'])).err).toBe(startedNote);
+    expect((await world.run(['list'])).err).toBe('');
+    expect(await world.run(['stop-server'])).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/^ended .* pid \d+\n$/),
+    });
+    expect(world.servers()).toEqual([]);
+    expect(await world.run(['stop-server'])).toMatchObject({ code: 0, out: `no server runs on ${world.data}\n` });
+  });
+
+  test('is one, however many commands start at once', async () => {
+    const all = await Promise.all([1, 2, 3].map(() => world.run(['create'])));
+    expect(all.map(({ code }) => code)).toEqual([0, 0, 0]);
+    expect(all.filter(({ err }) => err.includes(startedNote))).toHaveLength(1);
+    const { items } = await world.json<{ items: unknown[] }>(['list']);
+    expect(items).toHaveLength(3);
+    const { pid } = JSON.parse(readFileSync(join(world.data, 'server.json'), 'utf8'));
+    await expect.poll(() => world.servers(), { timeout: 5_000 }).toEqual([pid]);
+  });
+
+  test('is started again when it was killed, and has lost nothing', async () => {
+    const { id } = await world.json<Sandbox>(['create']);
+    for (const pid of world.servers()) kill(pid, 'SIGKILL');
+    const again = await world.run(['get', id, '--json']);
+    expect(JSON.parse(again.out)).toMatchObject({ id, state: 'ready' });
+    expect(again.err).toBe(startedNote);
+  });
+});
+
+describe('the server in front', () => {
+  const world = new CliWorld();
+  afterAll(() => world.close());
+
+  test('keys open it over TCP, and nothing else does once there is one', async () => {
+    const server = world.start(['serve', '--data', world.data, '--listen', '127.0.0.1:0', '--json']);
+    const [address = ''] = await server.until(/http:\/\/127\.0\.0\.1:\d+/);
+    const env = { CAISSON_URL: address };
+    expect((await world.run(['list'], { env })).code).toBe(0);
+
+    const { secret, id } = await world.json<{ secret: string; id: string }>([
+      'keys',
+      'create',
+      'ci',
+      '--expires',
+      '1d',
+    ]);
+    expect((await world.run(['list'], { env })).code).toBe(77);
+    const keyed = { ...env, CAISSON_API_KEY: secret };
+    expect(await world.json(['create'], keyed)).toMatchObject({ state: 'ready' });
+    expect((await world.run(['keys', 'list'], { env: keyed })).code).toBe(77);
+    expect((await world.run(['keys', 'list'])).out).toContain(id);
+    expect((await world.run(['keys', 'revoke', id])).code).toBe(0);
+    expect((await world.run(['list'], { env: keyed })).code).toBe(77);
+
+    const second = await world.run(['serve', '--data', world.data]);
+    expect(second).toMatchObject({ code: 75, out: '' });
+    expect(second.err).toContain(`pid ${server.child.pid}`);
+    expect(second.err).toContain('code: data_folder_locked');
+    const port = address.split(':').at(-1) ?? '';
+    const other = await world.run(['serve', '--data', join(world.home, 'other'), '--listen', port]);
+    expect(other).toMatchObject({ code: 75, err: expect.stringContaining('code: address_in_use') });
+
+    server.child.kill('SIGTERM');
+    expect((await server.done).code).toBe(0);
+    expect(await world.json<{ items: unknown[] }>(['list'])).toMatchObject({ items: [{ state: 'ready' }] });
+  });
+
+  test('a foreign address without a key is refused', async () => {
+    const refused = await world.run(['serve', '--data', join(world.home, 'open'), '--listen', '0.0.0.0:0']);
+    expect(refused.code).not.toBe(0);
+    expect(refused.err).toContain('code: listen_needs_key');
+  });
+});

@@ -1,0 +1,77 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { readFacts } from '@caisson/server';
+
+/** The command as users run it. Found from wherever this file was compiled to. */
+export const caissonBin = join(projectRoot(import.meta.dirname), 'packages', 'cli', 'bin', 'caisson.mjs');
+
+/** The server in a process of its own, so that it can be killed, and so that it and its load share no thread. */
+export interface ServerProcess {
+  readonly url: string;
+  /** From the start of the process to its first answer. */
+  readonly startMs: number;
+  /** `kill -9`, and wait until it is gone. */
+  kill(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export interface ServerProcessOptions {
+  readonly databaseUrl?: string | undefined;
+  /** What must answer before it counts as started: `healthz` when it is alive, `readyz` when it is ready. */
+  readonly until?: 'healthz' | 'readyz';
+}
+
+const living = new Set<ChildProcess>();
+process.once('exit', () => {
+  for (const child of living) child.kill('SIGKILL');
+});
+
+export async function startServerProcess(folder: string, options: ServerProcessOptions = {}): Promise<ServerProcess> {
+  const { databaseUrl, until = 'readyz' } = options;
+  const database = databaseUrl === undefined ? [] : ['--database', databaseUrl];
+  const began = performance.now();
+  const args = [caissonBin, 'serve', '--data', folder, '--listen', '127.0.0.1:0', '--log-level', 'warn', ...database];
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+  living.add(child);
+  let words = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (chunk: Buffer) => {
+      words = (words + chunk).slice(-4000);
+    });
+  }
+  const url = await whenAnswering(child, folder, until, () => words);
+  const startMs = performance.now() - began;
+  return { url, startMs, kill: () => end(child, 'SIGKILL'), stop: () => end(child, 'SIGTERM') };
+}
+
+async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  const ended = child.exitCode === null && child.signalCode === null ? once(child, 'exit') : undefined;
+  child.kill(signal);
+  await ended;
+  living.delete(child);
+}
+
+async function whenAnswering(child: ChildProcess, folder: string, path: string, words: () => string): Promise<string> {
+  const deadline = Date.now() + 20_000;
+  while (Date.now() < deadline) {
+    if (child.exitCode !== null) throw new Error(`the server ended with ${child.exitCode}: ${words()}`);
+    const facts = readFacts(folder);
+    const url = facts?.pid === child.pid ? facts?.addresses.find((address) => address.startsWith('http')) : undefined;
+    if (
+      url &&
+      (await fetch(`${url}/${path}`).then(
+        (response) => response.ok,
+        () => false,
+      ))
+    )
+      return url;
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+  throw new Error(`the server did not answer: ${words()}`);
+}
+
+function projectRoot(from: string): string {
+  return existsSync(join(from, 'package-lock.json')) ? from : projectRoot(dirname(from));
+}
