@@ -201,6 +201,8 @@ export function describeDriver(
       await driver.halt(wanted, never);
       await driver.halt(wanted, never);
       expect(await driver.inspect(wanted, never)).toEqual({ status: 'gone' });
+      expect((await driver.list(never)).instances).toEqual([]);
+      await expect(driver.create({ ...asked, fromKept: true }, AbortSignal.abort())).rejects.toThrow();
       await driver.create({ ...asked, fromKept: true }, never);
       expect(await driver.inspect(wanted, never)).toEqual({ status: 'running' });
     });

@@ -41,7 +41,8 @@ export function describeStore(
         labels: { team: 'a' },
       });
       expect(await store.sandboxes.get(sandbox.id)).toEqual(sandbox);
-      expect(await store.attempts.list(sandbox.id, 10)).toMatchObject([{ state: 'running', spec: { repo: 'x' } }]);
+      expect(await store.attempts.list(sandbox.id, 10)).toMatchObject([{ id: sandbox.attempt, state: 'running' }]);
+      expect(await store.attempts.get(sandbox.attempt ?? '')).toMatchObject({ state: 'running', spec: { repo: 'x' } });
       expect(seen).toMatchObject([{ type: 'caisson.sandbox.requested', subject: sandbox.id, sequence: 1 }]);
       expect(await store.events.list({ subject: sandbox.id, after: 0, limit: 10 })).toEqual(seen);
     });

@@ -15,6 +15,7 @@ export function newSandbox(change: Partial<NewSandbox> = {}): NewSandbox {
     profile: null,
     labels: {},
     driver: 'fake',
+    notices: [],
     host: 'here',
     blueprintDigest: `blueprint-sha256:${'0'.repeat(64)}`,
     persistence: 'ephemeral',

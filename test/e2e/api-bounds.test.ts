@@ -75,6 +75,30 @@ describe('bodies', () => {
   });
 });
 
+test('whoever has no key is told so before the body is looked at', async () => {
+  const other = await testServer();
+  await call(other.url, 'POST', '/v1/keys', { body: { name: 'first' } });
+  const yaml = Array.from({ length: 60_000 }, (_, n) => `k${n}: 1`).join('\n');
+  const answer = await call(other.url, 'POST', '/v1/sandboxes', {
+    body: yaml,
+    headers: { 'content-type': 'application/yaml' },
+  });
+  expect(answer).toMatchObject({ status: 401, body: { code: 'unauthenticated' } });
+  await other.close();
+});
+
+test('NUL in a label of a query is refused, not given to the database', async () => {
+  expect(await call(server.url, 'GET', '/v1/sandboxes?label=a%3D%00')).toMatchObject({
+    status: 400,
+    body: { code: 'request_invalid' },
+  });
+});
+
+test('a key that is not known is shown cut short', async () => {
+  const answer = await post(JSON.stringify({ ['x'.repeat(500_000)]: 1 }), { 'content-type': 'application/json' });
+  expect(JSON.stringify(answer.body).length).toBeLessThan(2_000);
+});
+
 describe('connections', () => {
   test('headers without end are refused', async () => {
     expect(await raw(`GET /v1/version HTTP/1.1\r\nhost: localhost\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`)).toMatch(

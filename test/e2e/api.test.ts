@@ -42,6 +42,7 @@ const samples: Record<RouteName, (id: string) => { path: string; body?: unknown 
   'sandbox.destroy': (id) => ({ path: `/v1/sandboxes/${id}` }),
   'sandbox.events': (id) => ({ path: `/v1/sandboxes/${id}/events` }),
   'sandbox.attempts': (id) => ({ path: `/v1/sandboxes/${id}/attempts` }),
+  'sandbox.attempt': (id) => ({ path: `/v1/sandboxes/${id}/attempts/${newId('attempt')}` }),
   'event.list': () => ({ path: '/v1/events' }),
   'profile.list': () => ({ path: '/v1/profiles' }),
   'profile.get': () => ({ path: '/v1/profiles/blank' }),

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Sandbox } from '@caisson/contract';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { CliWorld, kill } from './cli-world.ts';
+import { request } from './unix-request.ts';
 
 const startedNote = 'started a server in the background; `caisson stop-server` ends it\n';
 
@@ -47,8 +48,9 @@ describe('with the server in the background', () => {
     const spec = 'repo: https://github.com/example/project\npackages: [git]\n';
     const { code, out } = await world.run(['create', '--spec', '-', '--json'], { stdin: spec });
     expect(code).toBe(0);
-    const { attempts } = await world.json<{ attempts: { spec: unknown }[] }>(['get', JSON.parse(out).id, '--attempts']);
-    expect(attempts[0]?.spec).toEqual({ repo: 'https://github.com/example/project', packages: ['git'] });
+    const { id, attempt } = JSON.parse(out);
+    const { body } = await request(join(world.data, 'server.sock'), 'GET', `/v1/sandboxes/${id}/attempts/${attempt}`);
+    expect(body.spec).toEqual({ repo: 'https://github.com/example/project', packages: ['git'] });
   });
 
   test.each([

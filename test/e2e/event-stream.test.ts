@@ -108,6 +108,42 @@ test('a stream tells where it begins, so that a client cut off before the first 
   await reader?.cancel();
 });
 
+test('a revoked key takes its open streams with it, an expired one too', async () => {
+  const other = await testServer();
+  const make = async (body: object, key?: string) =>
+    (await call(other.url, 'POST', '/v1/keys', { body, ...(key ? { key } : {}) })).body;
+  const admin = await make({ name: 'admin', scope: 'admin' });
+  const [revoked, short] = [
+    await make({ name: 'a' }, admin.secret),
+    await make({ name: 'b', expiresInSeconds: 1 }, admin.secret),
+  ];
+  const open = (key: string) =>
+    fetch(`${other.url}/v1/events`, { headers: { accept: 'text/event-stream', authorization: `Bearer ${key}` } });
+  const reading = await Promise.all([open(revoked.secret), open(short.secret)]);
+  await call(other.url, 'DELETE', `/v1/keys/${revoked.id}`, { key: admin.secret });
+  for (const response of reading) expect(await response.text()).toContain(': open');
+  await other.close();
+});
+
+test('clients that leave at once take no place', async () => {
+  for (let round = 0; round < 12; round += 1) {
+    await Promise.all(
+      Array.from({ length: 20 }, async () => {
+        const abort = new AbortController();
+        const going = fetch(`${server.url}/v1/events`, {
+          headers: { accept: 'text/event-stream' },
+          signal: abort.signal,
+        });
+        setTimeout(() => abort.abort(), Math.random() * 4);
+        await going.then((response) => response.text()).catch(() => {});
+      }),
+    );
+  }
+  const response = await fetch(`${server.url}/v1/events`, { headers: { accept: 'text/event-stream' } });
+  expect(response.status).toBe(200);
+  await response.body?.cancel();
+});
+
 test('a wrong position is refused', async () => {
   for (const id of ['-1', 'x', '99999999999999999999']) {
     const response = await fetch(`${server.url}/v1/events`, {

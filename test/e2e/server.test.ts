@@ -1,5 +1,6 @@
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,7 +8,9 @@ import { expect, test } from 'vitest';
 import { openSqlite } from '../../packages/server/src/store/database.ts';
 import { skip } from '../conformance/skips.ts';
 import { startPostgres } from '../postgres.ts';
+import { caissonBin } from '../server-process.ts';
 import { call, testServer } from './server.ts';
+import { request } from './unix-request.ts';
 
 const temporary = () => mkdtempSync(join(tmpdir(), 'caisson-srv-'));
 
@@ -124,6 +127,60 @@ test('a database that goes away is told by every surface, and everything works w
   expect((await call(server.url, 'POST', '/v1/sandboxes', { body: {} })).status).toBe(201);
   await server.close();
   await postgres.close();
+});
+
+test('a second server on one Postgres is refused, also from another data folder', async () => {
+  const postgres = await startPostgres();
+  const databaseUrl = postgres.database();
+  const first = await testServer({ databaseUrl });
+  await expect(testServer({ databaseUrl })).rejects.toMatchObject({ code: 'data_folder_locked' });
+  const { body: made } = await call(first.url, 'POST', '/v1/sandboxes', { body: {} });
+  expect(made.state).toBe('ready');
+  await first.close();
+  const second = await testServer({ databaseUrl });
+  await second.close();
+  await postgres.close();
+});
+
+test('ensure and destroy of one name at once end in no deadlock on Postgres', async () => {
+  const postgres = await startPostgres();
+  const server = await testServer({ databaseUrl: postgres.database() });
+  const until = Date.now() + 3_000;
+  const codes = new Set<string>();
+  const worker = async () => {
+    while (Date.now() < until) {
+      const made = await call(server.url, 'POST', '/v1/sandboxes/ensure', { body: { name: 'one' } });
+      if (made.status >= 400) codes.add(made.body.code);
+      if (made.body.id) {
+        const gone = await call(server.url, 'DELETE', `/v1/sandboxes/${made.body.id}`);
+        if (gone.status >= 400) codes.add(gone.body.code);
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: 6 }, worker));
+  expect([...codes].filter((code) => !['state_changed', 'sandbox_exists', 'action_cancelled'].includes(code))).toEqual(
+    [],
+  );
+  await server.close();
+  await postgres.close();
+});
+
+test('a log that cannot be written neither stops nor holds the server', async () => {
+  const folder = temporary();
+  const full = openSync('/dev/full', 'w');
+  const child = spawn(process.execPath, [caissonBin, 'serve', '--data', folder, '--log-level', 'debug'], {
+    stdio: ['ignore', 'ignore', full],
+  });
+  const ended = once(child, 'exit');
+  while (!existsSync(join(folder, 'server.json')) && child.exitCode === null)
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  for (let n = 0; n < 30; n += 1) {
+    const made = await request(join(folder, 'server.sock'), 'POST', '/v1/sandboxes', {});
+    expect(made.status).toBe(201);
+  }
+  child.kill('SIGTERM');
+  expect((await ended)[0]).toBe(0);
+  rmSync(folder, { recursive: true });
 });
 
 test('a full disk is told, loses nothing, and everything works when there is room again', async (context) => {

@@ -6,7 +6,7 @@ export function request(
   method: string,
   path: string,
   body?: unknown,
-): Promise<{ status: number; body: Record<string, string> }> {
+): Promise<{ status: number; body: Record<string, unknown> }> {
   return new Promise((resolve, reject) => {
     const outgoing = httpRequest(
       { socketPath, method, path, headers: { 'content-type': 'application/json' } },

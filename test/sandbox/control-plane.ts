@@ -5,7 +5,8 @@ import type { Profile } from '@caisson/contract';
 import { FakeBackend } from '../../packages/server/src/drivers/fake/fake-backend.ts';
 import { FakeDriver } from '../../packages/server/src/drivers/fake/fake-driver.ts';
 import { blankProfile, ProfileCatalog } from '../../packages/server/src/profiles/catalog.ts';
-import { Reconciler } from '../../packages/server/src/sandbox/reconciler.ts';
+import { Expiry } from '../../packages/server/src/sandbox/expiry.ts';
+import { Reconciler, type Repair } from '../../packages/server/src/sandbox/reconciler.ts';
 import { Runner } from '../../packages/server/src/sandbox/runner.ts';
 import { Sandboxes } from '../../packages/server/src/sandbox/sandboxes.ts';
 import type { Deadlines, WorkContext } from '../../packages/server/src/sandbox/work.ts';
@@ -34,6 +35,21 @@ export const persistent: Profile = {
   spec: { runtime: { persistence: 'persistent' } },
 };
 
+export const short: Profile = {
+  name: 'short',
+  version: 1,
+  sourceRequired: false,
+  lease: { maxTtlSeconds: 60, atExpiry: 'stop' },
+  pool: { min: 0, max: 1 },
+  spec: { runtime: { persistence: 'persistent' } },
+};
+export const elsewhere: Profile = {
+  name: 'elsewhere',
+  version: 1,
+  sourceRequired: false,
+  route: { drivers: ['docker'] },
+};
+
 /** The control plane without HTTP, over one database file and one fake backend that outlive it. */
 export interface ControlPlane {
   readonly store: Store;
@@ -42,6 +58,8 @@ export interface ControlPlane {
   readonly runner: Runner;
   readonly sandboxes: Sandboxes;
   readonly reconciler: Reconciler;
+  /** Passes of the reconciler until nothing is on its way any more. */
+  settle(): Promise<Repair[]>;
   /** The same database and backend under a new control plane; the old one is as if it had been killed. */
   restart(): Promise<ControlPlane>;
   close(): Promise<void>;
@@ -73,17 +91,18 @@ export async function controlPlane(options: { limits?: Partial<Limits> } = {}): 
     const work: WorkContext = { store, deadlines: quick, installation: store.installation, driver: () => driver };
     const runner = new Runner(work);
     const limits = { sandboxesPerTenant: null, sandboxesPerHost: null, ...options.limits };
-    const profiles = new ProfileCatalog([blankProfile, single, persistent]);
+    const profiles = new ProfileCatalog([blankProfile, single, persistent, short, elsewhere]);
     const sandboxes = new Sandboxes({
       store,
+      work,
       runner,
       drivers: [driver],
       profiles,
       limits,
-      deadlines: quick,
       host: 'here',
     });
-    const reconciler = new Reconciler(work, runner, sandboxes, [driver]);
+    const expiry = new Expiry(work, runner, sandboxes, profiles);
+    const reconciler = new Reconciler(work, runner, expiry, [driver]);
     return {
       store,
       driver,
@@ -91,6 +110,14 @@ export async function controlPlane(options: { limits?: Partial<Limits> } = {}): 
       runner,
       sandboxes,
       reconciler,
+      async settle() {
+        const repairs: Repair[] = [];
+        do {
+          repairs.push(...(await reconciler.pass()));
+          await runner.idle();
+        } while ((await store.sandboxes.unsettled(1)).length > 0);
+        return repairs;
+      },
       async restart() {
         // A server that was killed does nothing more, neither to the backend nor to the database.
         for (const step of fakeSteps) driver.faults.plan(step, { kind: 'wedge' }, Number.POSITIVE_INFINITY);

@@ -1,4 +1,4 @@
-import { replay, type Sandbox } from '@caisson/contract';
+import { CaissonError, replay, type Sandbox } from '@caisson/contract';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { FakeStep } from '../../packages/server/src/drivers/fake/fake-driver.ts';
 import { outcomes } from '../conformance/store-fixtures.ts';
@@ -62,6 +62,23 @@ test('stop, start, recreate and destroy lead where the table says', async () => 
     'create',
   ]);
   await expectSettled();
+});
+
+test('a start that fails keeps the filesystem of a persistent sandbox, and so does one that a shutdown interrupts', async () => {
+  const { id } = await create({ profile: 'kept' });
+  await plane.sandboxes.stop(ada, id, 10);
+  for (const step of ['create.before', 'create.made', 'create.after'] as const) {
+    plane.driver.faults.plan(step, { kind: 'fail' });
+    await expect(plane.sandboxes.start(ada, id, 10)).rejects.toMatchObject({ code: 'driver_failed' });
+    expect(plane.backend.find(`${id}.1`)).toMatchObject({ status: 'halted' });
+  }
+  plane.driver.faults.plan('create.before', { kind: 'hang' });
+  const starting = plane.sandboxes.start(ada, id, 10).catch((error) => error);
+  while (plane.runner.count === 0) await new Promise(setImmediate);
+  plane.runner.stop(new CaissonError('shutting_down'));
+  expect(await starting).toMatchObject({ code: 'shutting_down' });
+  expect((await plane.sandboxes.get(ada, id)).state).toBe('starting');
+  expect(plane.backend.find(`${id}.1`)).toMatchObject({ status: 'halted' });
 });
 
 test('a persistent sandbox is halted, not removed, when it stops', async () => {
@@ -199,7 +216,7 @@ describe('a driver that misbehaves', () => {
     expect(await plane.sandboxes.list(ada, { destroyedToo: true, limit: 10 })).toMatchObject([
       { state: 'failed', reason: { code: 'driver_timeout' } },
     ]);
-    await plane.reconciler.settled();
+    await plane.settle();
     expect(await instances()).toEqual([]);
   });
 
@@ -236,6 +253,23 @@ describe('a driver that misbehaves', () => {
       code: 'driver_not_found',
     });
     expect(await plane.sandboxes.list(ada, { destroyedToo: true, limit: 10 })).toEqual([]);
+  });
+});
+
+describe('the policies of a profile', () => {
+  test('a lease is never longer than the profile allows', async () => {
+    const { createdAt, expiresAt } = await create({ profile: 'short', ttlSeconds: 31_536_000 });
+    expect(Date.parse(expiresAt ?? '') - Date.parse(createdAt)).toBeLessThanOrEqual(60_100);
+  });
+
+  test('what is not honoured yet is said on the sandbox', async () => {
+    const { notices } = await create({ profile: 'short' });
+    expect(notices).toContain('`pool` of the profile is not honoured yet.');
+    expect(notices).not.toContain('`lease.atExpiry` of the profile is not honoured yet.');
+  });
+
+  test('only the drivers of the profile are taken', async () => {
+    await expect(create({ profile: 'elsewhere' })).rejects.toMatchObject({ code: 'no_route' });
   });
 });
 
@@ -281,7 +315,8 @@ describe('several at once', () => {
 
 test('the spec of a request lies over its profile, with everything kept in the attempt', async () => {
   const { id } = await create({ profile: 'kept', spec: { env: { A: '1' } } });
-  const [attempt] = await plane.sandboxes.attempts(ada, id, 1);
+  const [newest] = await plane.sandboxes.attempts(ada, id, 1);
+  const attempt = await plane.sandboxes.attempt(ada, id, newest?.id ?? '');
   expect(attempt?.spec).toEqual({ env: { A: '1' } });
   expect(attempt?.resolvedSpec).toEqual({ runtime: { persistence: 'persistent' }, env: { A: '1' } });
   expect(attempt?.blueprint).toMatchObject({ runtime: { env: { A: '1' }, persistence: 'persistent' } });

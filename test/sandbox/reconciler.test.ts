@@ -28,7 +28,7 @@ test.each(['create.before', 'create.made', 'create.after'] as const)(
   'a create killed at %s is finished by the next server',
   async (step) => {
     await killAt(step, () => create({ name: 'x' }));
-    await plane.reconciler.settled();
+    await plane.settle();
     const [sandbox] = await plane.sandboxes.list(ada, { destroyedToo: true, limit: 5 });
     expect(sandbox).toMatchObject({ state: 'ready', name: 'x' });
     expect(await listed()).toEqual([`${sandbox?.id}.1`]);
@@ -40,7 +40,7 @@ test('a create killed before it began is begun by the next server', async () => 
   const { owner } = ada;
   const attempt = { ...newAttempt(), blueprint: { access: { ssh: { enabled: false } } } };
   const { sandbox } = await plane.store.sandboxes.create(newSandbox({ owner }), attempt, noLimits);
-  await plane.reconciler.settled();
+  await plane.settle();
   expect((await plane.sandboxes.get(ada, sandbox.id)).state).toBe('ready');
 });
 
@@ -49,7 +49,7 @@ test.each(['destroy.before', 'destroy.after'] as const)(
   async (step) => {
     const { id } = await create();
     await killAt(step, () => plane.sandboxes.destroy(ada, id, 10));
-    await plane.reconciler.settled();
+    await plane.settle();
     expect((await plane.sandboxes.get(ada, id)).state).toBe('destroyed');
     expect(await listed()).toEqual([]);
     expect(await plane.store.tenants.liveSandboxes('acme')).toBe(0);
@@ -59,13 +59,13 @@ test.each(['destroy.before', 'destroy.after'] as const)(
 test('a stop, a start and a recreate that were killed are finished by the next server', async () => {
   const { id } = await create();
   await killAt('destroy.before', () => plane.sandboxes.stop(ada, id, 10));
-  await plane.reconciler.settled();
+  await plane.settle();
   expect((await plane.sandboxes.get(ada, id)).state).toBe('stopped');
   await killAt('create.made', () => plane.sandboxes.start(ada, id, 10));
-  await plane.reconciler.settled();
+  await plane.settle();
   expect((await plane.sandboxes.get(ada, id)).state).toBe('ready');
   await killAt('create.made', () => plane.sandboxes.recreate(ada, id, 10));
-  await plane.reconciler.settled();
+  await plane.settle();
   expect(await plane.sandboxes.get(ada, id)).toMatchObject({ state: 'ready', incarnation: 2 });
   expect(await listed()).toEqual([`${id}.2`]);
 });
@@ -104,7 +104,7 @@ test('a backend that is away proves nothing: no record changes and nothing is re
 test('instances that no record wants are ended: unknown, of nobody, of an older incarnation', async () => {
   const sandbox = await create();
   const { id, owner } = sandbox;
-  const blueprint = (await plane.sandboxes.attempts(ada, id, 1))[0]?.blueprint as never;
+  const blueprint = (await plane.sandboxes.attempt(ada, id, sandbox.attempt ?? '')).blueprint as never;
   const launch = (key: { sandbox: Sandbox['id']; incarnation: number }) =>
     plane.driver.create({ key, owner, labels: {}, blueprint }, never());
   await launch({ sandbox: 'sbx00000000000000000000', incarnation: 1 });
@@ -121,8 +121,62 @@ test('what has outlived its lease is destroyed, because expired', async () => {
   await plane.reconciler.pass();
   expect((await plane.sandboxes.get(ada, id)).state).toBe('ready');
   await new Promise((resolve) => setTimeout(resolve, 1_050));
-  await plane.reconciler.settled();
+  await plane.settle();
   expect(await plane.sandboxes.get(ada, id)).toMatchObject({ state: 'destroyed', reason: { code: 'expired' } });
+});
+
+test('a profile that says stop at the end of its lease is stopped, once', async () => {
+  const { id } = await create({ profile: 'short', ttlSeconds: 1 });
+  await new Promise((resolve) => setTimeout(resolve, 1_050));
+  await plane.settle();
+  expect(await plane.sandboxes.get(ada, id)).toMatchObject({
+    state: 'stopped',
+    expiresAt: null,
+    reason: { code: 'expired' },
+  });
+  expect(plane.backend.find(`${id}.1`)).toMatchObject({ status: 'halted' });
+  expect(await plane.settle()).toEqual([]);
+});
+
+test('what cannot be ended is not tried at every pass', async () => {
+  const { id } = await create({ ttlSeconds: 1 });
+  await new Promise((resolve) => setTimeout(resolve, 1_050));
+  plane.driver.faults.plan('destroy.before', { kind: 'fail' }, 1_000);
+  for (let n = 0; n < 6; n += 1) await plane.settle();
+  const events = await plane.store.events.list({ subject: id, after: 0, limit: 100 });
+  expect(events.filter(({ type }) => type === 'caisson.sandbox.destroying')).toHaveLength(1);
+});
+
+test('a sandbox that is stopped while a pass looks at it keeps its filesystem', async () => {
+  const { id } = await create({ profile: 'kept' });
+  const { list } = plane.driver;
+  plane.driver.list = async (signal) => {
+    const listing = await list.call(plane.driver, signal);
+    await plane.sandboxes.stop(ada, id, 10);
+    return listing;
+  };
+  await plane.reconciler.pass();
+  expect((await plane.sandboxes.get(ada, id)).state).toBe('stopped');
+  expect(plane.backend.find(`${id}.1`)).toMatchObject({ status: 'halted' });
+});
+
+test('a sandbox that is stopped and started while a pass looks at it goes on', async () => {
+  const { id } = await create({ profile: 'kept' });
+  const { inspect } = plane.driver;
+  await plane.sandboxes.stop(ada, id, 10);
+  await plane.sandboxes.start(ada, id, 10);
+  // The backend hides it for a moment, as in the middle of a stop.
+  plane.driver.list = async () => ({ instances: [], orphans: [] });
+  let asked = false;
+  plane.driver.inspect = async (key, signal) => {
+    if (!asked) plane.sandboxes.stop(ada, id, 10).then(() => plane.sandboxes.start(ada, id, 10));
+    asked = true;
+    return inspect.call(plane.driver, key, signal);
+  };
+  expect(await plane.reconciler.pass()).toEqual([]);
+  await plane.runner.idle();
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  expect(await plane.sandboxes.get(ada, id)).toMatchObject({ state: 'ready', incarnation: 1 });
 });
 
 test('a pass over what is in order does nothing', async () => {

@@ -2,6 +2,7 @@
 export {
   type ApiKey,
   type Attempt,
+  type AttemptSummary,
   CaissonError,
   type CaissonEvent,
   type CreateSandbox,

@@ -1,4 +1,4 @@
-import { type Attempt, type CaissonEvent, isTransient, type Sandbox } from '@caisson/contract';
+import { type AttemptSummary, type CaissonEvent, isTransient, type Sandbox } from '@caisson/contract';
 import type { CallOptions } from './call.ts';
 import type { EventOptions } from './events.ts';
 import type { Sandboxes } from './sandboxes.ts';
@@ -65,7 +65,7 @@ export class SandboxHandle {
     return this.#sandboxes.events(this.id, options);
   }
 
-  attempts(options: CallOptions = {}): AsyncGenerator<Attempt, void, undefined> {
+  attempts(options: CallOptions = {}): AsyncGenerator<AttemptSummary, void, undefined> {
     return this.#sandboxes.attempts(this.id, options);
   }
 

@@ -1,4 +1,4 @@
-import type { Attempt, CaissonEvent, CreateSandbox, Sandbox, SandboxState } from '@caisson/contract';
+import type { Attempt, AttemptSummary, CaissonEvent, CreateSandbox, Sandbox, SandboxState } from '@caisson/contract';
 import type { CallOptions } from './call.ts';
 import type { Connection } from './connection.ts';
 import { type EventOptions, eventsOf } from './events.ts';
@@ -96,11 +96,16 @@ export class Sandboxes {
   }
 
   /** Every try at build and launch, newest first. */
-  attempts(id: string, options: PageOptions = {}): AsyncGenerator<Attempt, void, undefined> {
+  attempts(id: string, options: PageOptions = {}): AsyncGenerator<AttemptSummary, void, undefined> {
     const { limit, after, ...calls } = options;
     const page = (cursor: string | undefined) =>
       this.#connection.call('sandbox.attempts', { params: { id }, query: given({ limit, after: cursor }), ...calls });
     return eachItem(page, after);
+  }
+
+  /** One try with its inputs as they were: what exactly ran. */
+  attempt(id: string, attempt: string, options: CallOptions = {}): Promise<Attempt> {
+    return this.#connection.call('sandbox.attempt', { params: { id, attempt }, ...options });
   }
 
   #handle(record: Sandbox): SandboxHandle {

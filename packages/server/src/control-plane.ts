@@ -5,6 +5,7 @@ import type { Driver } from './drivers/driver.ts';
 import { FakeBackend } from './drivers/fake/fake-backend.ts';
 import { FakeDriver } from './drivers/fake/fake-driver.ts';
 import { loadProfiles, type ProfileCatalog } from './profiles/catalog.ts';
+import { Expiry } from './sandbox/expiry.ts';
 import { Reconciler } from './sandbox/reconciler.ts';
 import { Runner } from './sandbox/runner.ts';
 import { Sandboxes } from './sandbox/sandboxes.ts';
@@ -19,6 +20,8 @@ export interface ControlPlaneOptions {
   readonly version: string;
   readonly limits?: Partial<Limits> | undefined;
   readonly deadlines?: Partial<Deadlines> | undefined;
+  /** Another server took the database over: this one must end. */
+  readonly onSuperseded?: (() => void) | undefined;
 }
 
 /** Everything of the server but the ways to reach it. */
@@ -31,14 +34,18 @@ export interface ControlPlane {
   readonly reconciler: Reconciler;
   readonly keys: Keys;
   readonly metrics: Metrics;
+  close(): Promise<void>;
 }
 
 export async function openControlPlane(folder: DataFolder, options: ControlPlaneOptions): Promise<ControlPlane> {
   const profiles = loadProfiles(folder.file('profiles'));
   const drivers: Driver[] = [new FakeDriver({ backend: new FakeBackend(folder.file('fake')) })];
-  const store = await openStore(
-    options.databaseUrl ? { postgres: options.databaseUrl } : { sqlite: folder.file('caisson.db') },
-  );
+  const lock = options.databaseUrl && (await takeDatabase(options.databaseUrl, options.onSuperseded));
+  const location = options.databaseUrl ? { postgres: options.databaseUrl } : { sqlite: folder.file('caisson.db') };
+  const store = await openStore(location).catch(async (error) => {
+    if (lock) await lock.close();
+    throw error;
+  });
   const host = hostname();
   await store.hosts.seen(host, options.version);
   await store.idempotency.prune();
@@ -51,14 +58,28 @@ export async function openControlPlane(folder: DataFolder, options: ControlPlane
     driver: (name) => findDriver(drivers, name),
   };
   const runner = new Runner(work);
-  const sandboxes = new Sandboxes({ store, runner, drivers, profiles, limits, deadlines, host });
-  const reconciler = new Reconciler(work, runner, sandboxes, drivers);
+  const sandboxes = new Sandboxes({ store, work, runner, drivers, profiles, limits, host });
+  const expiry = new Expiry(work, runner, sandboxes, profiles);
+  const reconciler = new Reconciler(work, runner, expiry, drivers);
   const metrics = new Metrics({
     sandboxesByState: () => store.sandboxes.countByState(),
     jobsByState: () => store.jobs.countByState(),
     operations: () => runner.count,
   });
-  return { store, drivers, profiles, runner, sandboxes, reconciler, keys: new Keys(store), metrics };
+  const close = async () => {
+    await store.close();
+    if (lock) await lock.close();
+  };
+  return { store, drivers, profiles, runner, sandboxes, reconciler, keys: new Keys(store), metrics, close };
+}
+
+/** The lock is loaded only where there is a Postgres to hold. */
+async function takeDatabase(url: string, superseded: (() => void) | undefined) {
+  const { DatabaseLock } = await import('./store/database-lock.ts');
+  const { translateDatabaseError } = await import('./store/database-errors.ts');
+  return DatabaseLock.take(url, superseded ?? (() => {})).catch((error) => {
+    throw translateDatabaseError(error);
+  });
 }
 
 function findDriver(drivers: readonly Driver[], name: string | null): Driver {

@@ -23,16 +23,16 @@ export class DataFolder {
     const lock = new DatabaseSync(join(path, 'server.lock'));
     try {
       lock.exec('pragma busy_timeout = 0; pragma locking_mode = exclusive; begin exclusive');
-    } catch {
+    } catch (error) {
       lock.close();
+      if (!(error instanceof Error) || !/locked|busy/i.test(error.message)) {
+        throw new CaissonError('data_folder_unusable', `cannot lock ${path}: ${(error as Error).message}`, {
+          cause: error,
+        });
+      }
       const holder = readFacts(path);
-      throw new CaissonError(
-        'data_folder_locked',
-        `${holder ? `the server with pid ${holder.pid}` : 'another server'} uses ${path}`,
-        {
-          context: { pid: holder?.pid ?? null },
-        },
-      );
+      const who = holder ? `the server with pid ${holder.pid}` : 'another server';
+      throw new CaissonError('data_folder_locked', `${who} uses ${path}`, { context: { pid: holder?.pid ?? null } });
     }
     return new DataFolder(path, () => lock.close());
   }

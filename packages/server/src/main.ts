@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { existsSync, rmSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { CaissonError, type CaissonEvent } from '@caisson/contract';
@@ -5,12 +6,12 @@ import type { FastifyInstance } from 'fastify';
 import type { ApiContext } from './api/handler.ts';
 import { createHttp, type HttpOptions } from './api/http.ts';
 import { isLoopback, type Listener, parseListen } from './api/listener.ts';
-import { type ControlPlaneOptions, openControlPlane } from './control-plane.ts';
+import { type ControlPlane, type ControlPlaneOptions, openControlPlane } from './control-plane.ts';
 import { DataFolder } from './data-folder.ts';
 import { EventFeed } from './events/feed.ts';
 import { doctor } from './sandbox/doctor.ts';
 import { Heartbeat } from './sandbox/heartbeat.ts';
-import { createLogger } from './telemetry/log.ts';
+import { createLogger, type Logger } from './telemetry/log.ts';
 import type { Keys } from './tenancy/keys.ts';
 
 export interface ServerOptions extends ControlPlaneOptions {
@@ -41,16 +42,19 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const folder = DataFolder.open(options.dataFolder);
   const undo: (() => Promise<void> | void)[] = [() => folder.close()];
   try {
-    const plane = await openControlPlane(folder, options);
-    undo.push(() => plane.store.close());
+    const onSuperseded = options.onSuperseded ?? (() => process.kill(process.pid, 'SIGTERM'));
+    const plane = await openControlPlane(folder, { ...options, onSuperseded });
+    undo.push(() => plane.close());
     plane.store.onEvent((event) => log.info(eventLine(event), event.type));
     const everyMs = (options.reconcileSeconds ?? 5) * 1000;
     const heartbeat = new Heartbeat(plane.reconciler, log, (repair) => plane.metrics.repair(repair.did), everyMs);
     const shutdown = new AbortController();
+    // Every open stream listens to it.
+    setMaxListeners(0, shutdown.signal);
     const apps: FastifyInstance[] = [];
     const closeApps = async () => {
       shutdown.abort();
-      await Promise.all(apps.map((app) => app.close()));
+      await Promise.all(apps.map(closeApp));
     };
     undo.push(closeApps);
     const context: ApiContext = {
@@ -70,19 +74,13 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       startedAt: new Date().toISOString(),
     });
     const ready = heartbeat.start();
+    const pruning = setInterval(() => plane.store.idempotency.prune().catch(() => {}), pruneEveryMs).unref();
+    undo.push(() => clearInterval(pruning));
     log.info({ addresses, data: folder.path, engine: plane.store.engine }, 'listening');
 
-    const close = async () => {
-      log.info('shutting down');
-      await heartbeat.stop();
-      if (options.destroyOnExit) await plane.sandboxes.endAll('its server ended');
-      const graceMs = (options.shutdownSeconds ?? 10) * 1000;
-      const grace = setTimeout(() => plane.runner.stop(new CaissonError('shutting_down')), graceMs);
-      await closeApps();
-      await plane.runner.idle();
-      clearTimeout(grace);
-      await plane.store.close();
-      folder.close();
+    const close = () => {
+      clearInterval(pruning);
+      return shutDown(plane, heartbeat, apps, closeApps, folder, options, log);
     };
     let closing: Promise<void> | undefined;
     return {
@@ -96,6 +94,58 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   } catch (error) {
     for (const step of undo.reverse()) await step();
     throw error;
+  }
+}
+
+/**
+ * Stops taking requests, then waits for what runs, and for everything together no longer than it may take. Whatever is
+ * not done by then is left as the record says, for the next server.
+ */
+async function shutDown(
+  plane: ControlPlane,
+  heartbeat: Heartbeat,
+  apps: readonly FastifyInstance[],
+  closeApps: () => Promise<void>,
+  folder: DataFolder,
+  options: ServerOptions,
+  log: Logger,
+): Promise<void> {
+  log.info('shutting down');
+  const reason = new CaissonError('shutting_down');
+  const grace = setTimeout(
+    () => {
+      plane.runner.stop(reason);
+      for (const app of apps) app.server.closeAllConnections();
+    },
+    (options.shutdownSeconds ?? 10) * 1000,
+  );
+  try {
+    plane.reconciler.stop(reason);
+    await Promise.all([heartbeat.stop(), closeApps()]);
+    if (options.destroyOnExit) await plane.sandboxes.endAll('its server ended');
+    await plane.runner.idle();
+  } catch (error) {
+    log.error({ err: error }, 'the shutdown was not clean');
+  } finally {
+    clearTimeout(grace);
+    await plane.close();
+    folder.close();
+  }
+}
+
+/** Idempotency keys are kept for a day; an hour more does no harm. */
+const pruneEveryMs = 3_600_000;
+
+/** How often a server that closes looks for connections whose last request is over. */
+const idleLookMs = 50;
+
+/** Node closes the connections that are idle at that moment, and then waits for its clients to close the others. */
+async function closeApp(app: FastifyInstance): Promise<void> {
+  const look = setInterval(() => app.server.closeIdleConnections(), idleLookMs);
+  try {
+    await app.close();
+  } finally {
+    clearInterval(look);
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Attempt } from '@caisson/contract';
+import type { AttemptSummary } from '@caisson/contract';
 import type { Command } from 'commander';
 import { type CommandContext, withServer } from '../command-context.ts';
 import type { ServerChoice } from '../connect.ts';
@@ -17,7 +17,7 @@ export function addGet(parent: Command, context: CommandContext): void {
       const { findSandbox } = await import('../find-sandbox.ts');
       const sandbox = await findSandbox(caisson, ref);
       if (screen.wantsJson && options.attempts !== true) return screen.json(sandbox);
-      const attempts: Attempt[] = [];
+      const attempts: AttemptSummary[] = [];
       for await (const attempt of caisson.sandboxes.attempts(sandbox.id, { limit: shownAttempts })) {
         if (options.attempts !== true && attempts.length === shownAttempts) break;
         attempts.push(attempt);

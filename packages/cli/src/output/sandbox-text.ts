@@ -1,4 +1,4 @@
-import { type Attempt, isTransient, profileRef, type Sandbox, type SandboxState } from '@caisson/contract';
+import { type AttemptSummary, isTransient, profileRef, type Sandbox, type SandboxState } from '@caisson/contract';
 import type { Screen, Tone } from './screen.ts';
 import { type Cell, pairs, table } from './table.ts';
 import { relativeTime } from './time.ts';
@@ -50,7 +50,7 @@ export function sandboxText(screen: Screen, sandbox: Sandbox): string {
   return pairs(entries);
 }
 
-export function attemptTable(attempts: readonly Attempt[]): string {
+export function attemptTable(attempts: readonly AttemptSummary[]): string {
   return table(
     ['ATTEMPT', 'ACTION', 'STATE', 'DRIVER', 'STARTED', 'REASON'],
     attempts.map((attempt) => [

@@ -5,7 +5,7 @@ import { labelsSchema, nameSchema } from '../names.ts';
 import { inputNameSchema, profileRefSchema } from '../profile/profile.ts';
 import { pageQuery, pageSchema } from './paging.ts';
 import { route } from './route.ts';
-import { attemptSchema, sandboxSchema, sandboxStateSchema } from './sandbox-shape.ts';
+import { attemptSchema, attemptSummarySchema, sandboxSchema, sandboxStateSchema } from './sandbox-shape.ts';
 
 const tag = 'sandboxes';
 const params = z.strictObject({ id: idSchema('sandbox') });
@@ -159,13 +159,23 @@ export const sandboxRoutes = {
   'sandbox.attempts': route({
     method: 'GET',
     path: '/v1/sandboxes/{id}/attempts',
-    summary: 'Every try at build and launch, newest first, with its inputs',
+    summary: 'Every try at build and launch, newest first',
     tag,
     scope: 'read',
     owned: 'sandbox',
     params,
     query: z.strictObject(pageQuery),
-    responses: { 200: pageSchema(attemptSchema) },
+    responses: { 200: pageSchema(attemptSummarySchema) },
+  }),
+  'sandbox.attempt': route({
+    method: 'GET',
+    path: '/v1/sandboxes/{id}/attempts/{attempt}',
+    summary: 'One try with its inputs as they were: what exactly ran',
+    tag,
+    scope: 'read',
+    owned: 'sandbox',
+    params: z.strictObject({ id: idSchema('sandbox'), attempt: idSchema('attempt') }),
+    responses: { 200: attemptSchema },
   }),
 } as const;
 

@@ -50,13 +50,16 @@ const attemptFields = {
   endedAt: nullableTime,
 };
 
-/** One try at build and launch, with its inputs as they were. */
-export const attemptSchema = z.object({
-  ...attemptFields,
+/** One try at build and launch. */
+export const attemptSummarySchema = z.object({ ...attemptFields, blueprintDigest: z.string() });
+
+export type AttemptSummary = z.infer<typeof attemptSummarySchema>;
+
+/** The same with its inputs as they were, each of which may be large. */
+export const attemptSchema = attemptSummarySchema.extend({
   spec: z.unknown().describe('what the caller wrote'),
   resolvedSpec: z.unknown().describe('with the profile and its inputs merged in'),
   blueprint: z.unknown(),
-  blueprintDigest: z.string(),
 });
 
 export type Attempt = z.infer<typeof attemptSchema>;

@@ -26,10 +26,10 @@ export function fieldProblems(
 function problemsOf(issue: z.core.$ZodIssue, prefix: readonly PropertyKey[]): FieldProblem[] {
   const path = [...prefix, ...issue.path];
   if (issue.code === 'unrecognized_keys') {
-    return issue.keys.map((key) => ({
-      path: formatPath([...path, key]),
+    return issue.keys.slice(0, maxProblems).map((key) => ({
+      path: formatPath([...path, cut(key)]),
       code: 'unknown_key',
-      message: `\`${key}\` is not known here`,
+      message: `\`${cut(key)}\` is not known here`,
     }));
   }
   if (issue.code === 'invalid_union' && issue.errors.length > 0) {
@@ -37,6 +37,11 @@ function problemsOf(issue: z.core.$ZodIssue, prefix: readonly PropertyKey[]): Fi
     if (depth(nearest) > 0) return fieldProblems(nearest, path);
   }
   return [{ path: formatPath(path), code: problemCode(issue), message: issue.message }];
+}
+
+/** A key comes from whoever wrote the request, and may be as long as the request. */
+function cut(key: string): string {
+  return key.length > 100 ? `${key.slice(0, 100)}…` : key;
 }
 
 function depth(issues: readonly z.core.$ZodIssue[]): number {

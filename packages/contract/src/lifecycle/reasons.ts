@@ -15,6 +15,7 @@ export const reasonCodes = {
   out_of_memory: 'it ran out of memory',
   pids_limit: 'it reached its limit of processes',
   storage_failed: 'its storage reported a failure',
+  internal: 'a defect of Caisson stopped the action; the log has the rest',
   interrupted: 'the server ended in the middle of the action',
   cancelled: 'another action took its place',
   superseded: 'a newer incarnation took its place',

@@ -2,7 +2,7 @@ import { CaissonError, isId, newId, type Route, type RouteName, routeNames, rout
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import { readDocument } from '../documents/read-document.ts';
 import type { Logger } from '../telemetry/log.ts';
-import { type Caller, projectOf, requireScope } from '../tenancy/caller.ts';
+import { type Caller, callerName, projectOf, requireScope } from '../tenancy/caller.ts';
 import { authenticate } from './authenticate.ts';
 import { docsPage } from './docs-page.ts';
 import { requireRoomForStream, streamEvents } from './event-stream.ts';
@@ -14,6 +14,7 @@ import type { Listener } from './listener.ts';
 import { openApi } from './openapi.ts';
 import { parseRequest } from './parse-request.ts';
 import { sendProblem, translate } from './problem-reply.ts';
+import { refuseConnection } from './refuse-connection.ts';
 import { eventHandlers, position, sandboxHandlers } from './sandbox-handlers.ts';
 import { systemHandlers } from './system-handlers.ts';
 
@@ -22,6 +23,8 @@ const bodyLimit = 1_500_000;
 /** A client that takes longer than this to send its request is stuck or means harm. */
 const defaultRequestTimeoutMs = 30_000;
 const maxHeaderBytes = 16_384;
+/** The page of the docs has a style of its own and nothing else. */
+const pagePolicy = "default-src 'none'; style-src 'unsafe-inline'";
 
 export interface HttpOptions {
   readonly listener: Listener;
@@ -35,10 +38,15 @@ export interface HttpOptions {
 
 declare module 'fastify' {
   interface FastifyRequest {
+    /** Who sends it, where the route needs to know. */
+    caller: Caller | undefined;
     /** The sandbox that the request is about, for its line in the log. */
     sandbox: string | undefined;
   }
 }
+
+/** Who calls a route that needs no key. */
+const nobody: Caller = Object.freeze({ owner: { tenant: '', project: '', principal: '' }, scope: 'read', key: null });
 
 const handlers: Handlers = { ...sandboxHandlers, ...eventHandlers, ...systemHandlers };
 
@@ -64,6 +72,7 @@ export function createHttp(context: ApiContext, options: HttpOptions): FastifyIn
     logger: false,
   });
   app.decorateRequest('sandbox', undefined);
+  app.decorateRequest('caller', undefined);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'string' }, app.getDefaultJsonParser('error', 'error'));
   app.addContentTypeParser(
@@ -82,12 +91,11 @@ export function createHttp(context: ApiContext, options: HttpOptions): FastifyIn
     document ??= JSON.stringify(openApi(context.version));
     return reply.type('application/json').send(document);
   });
-  app.get('/docs', (_, reply) =>
-    reply
-      .type('text/html')
-      .header('content-security-policy', "default-src 'none'; style-src 'unsafe-inline'")
-      .send(docsPage(context.version)),
-  );
+  let page: string | undefined;
+  app.get('/docs', (_, reply) => {
+    page ??= docsPage(context.version);
+    return reply.type('text/html').header('content-security-policy', pagePolicy).send(page);
+  });
   return app;
 }
 
@@ -107,12 +115,14 @@ function register(app: FastifyInstance, context: ApiContext, options: HttpOption
     method: route.method,
     url: route.path.replace(/\{(\w+)\}/g, ':$1'),
     config: { route: name },
+    // Before the body is read: what a stranger sends costs nothing.
+    onRequest: async (request) => {
+      if (route.scope === null) return;
+      request.caller = await authenticate(options.listener, request.headers, context.keys);
+      requireScope(request.caller, route.scope);
+    },
     handler: async (request, reply) => {
-      const caller = await callerOf(request, route, context, options.listener);
-      const call = {
-        caller,
-        ...parseRequest(route, request),
-      } as Call<RouteName>;
+      const call = { caller: request.caller ?? nobody, ...parseRequest(route, request) } as Call<RouteName>;
       if (route.stream && /\btext\/event-stream\b/.test(request.headers.accept ?? '')) {
         return stream(request, reply, context, options, call);
       }
@@ -121,27 +131,6 @@ function register(app: FastifyInstance, context: ApiContext, options: HttpOption
       return reply.code(answer.status).type('application/json').send(JSON.stringify(answer.body));
     },
   });
-}
-
-async function callerOf(
-  request: FastifyRequest,
-  route: Route,
-  context: ApiContext,
-  listener: Listener,
-): Promise<Caller> {
-  const caller = await authenticateUnless(route.scope === null, request, context, listener);
-  if (route.scope !== null) requireScope(caller, route.scope);
-  return caller;
-}
-
-async function authenticateUnless(
-  open: boolean,
-  request: FastifyRequest,
-  context: ApiContext,
-  listener: Listener,
-): Promise<Caller> {
-  if (open) return { owner: { tenant: '', project: '', principal: '' }, scope: 'read', key: null };
-  return authenticate(listener, request.headers, context.keys);
 }
 
 async function run(
@@ -180,13 +169,19 @@ async function stream(
   const last = request.headers['last-event-id'];
   const resume = typeof last === 'string' ? last : after;
   const from = resume === undefined ? await context.store.events.end() : position(resume);
-  requireRoomForStream();
+  const name = callerName(caller);
+  requireRoomForStream(name);
+  const key = await context.keys.watch(caller);
   reply.hijack();
   const source = (signal: AbortSignal) => context.feed.follow(filter, from, signal);
-  await streamEvents(reply.raw, from, source, options.shutdown).catch((error) => {
+  try {
+    await streamEvents(reply.raw, { caller: name, from, until: [options.shutdown, key.signal], source });
+  } catch (error) {
     options.log.warn({ err: error, request: request.id }, 'an event stream broke');
     reply.raw.destroy();
-  });
+  } finally {
+    key.stop();
+  }
 }
 
 function unknownRoute(request: FastifyRequest): CaissonError {
@@ -217,34 +212,5 @@ function observe(context: ApiContext, log: Logger, request: FastifyRequest, repl
       sandbox: request.sandbox,
     },
     'request',
-  );
-}
-
-/** What Node refuses before there is a request: broken HTTP, headers without end, a client that never finishes. */
-function refuseConnection(error: NodeJS.ErrnoException, socket: import('node:net').Socket): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
-    socket.destroy();
-    return;
-  }
-  const status =
-    error.code === 'HPE_HEADER_OVERFLOW'
-      ? '431 Request Header Fields Too Large'
-      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-        ? '408 Request Timeout'
-        : '400 Bad Request';
-  const code = status.startsWith('431')
-    ? 'headers_too_large'
-    : status.startsWith('408')
-      ? 'request_timeout'
-      : 'request_invalid';
-  const body = JSON.stringify({
-    type: `urn:caisson:error:${code}`,
-    title: status.slice(4),
-    status: Number(status.slice(0, 3)),
-    code,
-    detail: status.slice(4),
-  });
-  socket.end(
-    `HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-type: application/problem+json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   );
 }

@@ -54,7 +54,7 @@ export async function runOnce(
       if (other) return other;
     }
     // Something was begun and failed: that is the answer. A refusal changed nothing and may be asked again.
-    if (error instanceof CaissonError && 'sandbox' in error.context && !error.retryable) {
+    if (error instanceof CaissonError && 'sandbox' in error.context && !error.retryable && error.kind !== 'internal') {
       await keep(context, request, { status: error.status, body: toProblem(error) });
     }
     throw error;

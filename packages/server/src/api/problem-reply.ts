@@ -31,6 +31,8 @@ export function translate(error: unknown, log: Logger, requestId: string): Caiss
 
 export function sendProblem(reply: FastifyReply, request: FastifyRequest, error: CaissonError): FastifyReply {
   if (error.status === 429 || error.status === 503) reply.header('retry-after', '1');
+  // What was refused before its body was read is not read to its end either.
+  if (!request.raw.complete) reply.header('connection', 'close');
   if (error.status === 401) reply.header('www-authenticate', 'Bearer');
   return reply
     .code(error.status)

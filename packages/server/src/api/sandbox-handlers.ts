@@ -1,4 +1,4 @@
-import { CaissonError, isId, type sandboxRoutes } from '@caisson/contract';
+import { CaissonError, isId, labelsSchema, parseOrThrow, type sandboxRoutes } from '@caisson/contract';
 import type { Outcome } from '../sandbox/sandboxes.ts';
 import { projectOf } from '../tenancy/caller.ts';
 import type { Answer, Handlers } from './handler.ts';
@@ -49,6 +49,9 @@ export const sandboxHandlers: Handlers<keyof typeof sandboxRoutes> = {
     const items = await sandboxes.attempts(caller, params.id, query.limit + 1, query.after);
     return page(items, query.limit, (item) => item.id);
   },
+
+  'sandbox.attempt': async ({ sandboxes }, { caller, params }) =>
+    ok(await sandboxes.attempt(caller, params.id, params.attempt)),
 };
 
 export const eventHandlers: Handlers<'event.list'> = {
@@ -89,5 +92,7 @@ export function position(text: string | undefined): number {
 function parseLabel(text: string): [string, string] {
   const at = text.indexOf('=');
   if (at < 1) throw new CaissonError('request_invalid', `the label ${JSON.stringify(text)} must be written key=value`);
-  return [text.slice(0, at), text.slice(at + 1)];
+  const [key, value] = [text.slice(0, at), text.slice(at + 1)];
+  parseOrThrow(labelsSchema, { [key]: value }, 'request_invalid', 'the label');
+  return [key, value];
 }

@@ -21,6 +21,11 @@ test('reads YAML and JSON to the same value', () => {
   ).toEqual(value);
 });
 
+test('JSON may be larger than YAML', () => {
+  const value = Object.fromEntries(Array.from({ length: 40_000 }, (_, n) => [`k${n}`, n]));
+  expect(readDocument(JSON.stringify(value), 'spec_invalid')).toEqual(value);
+});
+
 test('an alias used a few times is shared text, as people write it', () => {
   expect(readDocument('a: &x {k: v}\nb: *x\nc: *x\n', 'spec_invalid')).toEqual({
     a: { k: 'v' },
@@ -36,9 +41,15 @@ const bomb = [
 
 test.each([
   ['ten megabytes', 'a'.repeat(10_000_000), 'too_large'],
-  ['brackets without end', '['.repeat(500_000), 'too_deep'],
-  ['braces without end', '{"a":'.repeat(200_000), 'too_deep'],
-  ['nested sequences in one line', '- '.repeat(200_000), 'too_deep'],
+  ['brackets without end', '['.repeat(50_000), 'too_deep'],
+  ['braces without end', '{"a":'.repeat(20_000), 'too_deep'],
+  ['nested sequences in one line', '- '.repeat(100_000), 'too_deep'],
+  ['a megabyte of YAML', 'a: b\n'.repeat(200_000), 'too_large'],
+  [
+    'a key repeated among tens of thousands',
+    `${Array.from({ length: 20_000 }, (_, n) => `k${n}: 1`).join('\n')}\nk7: 2`,
+    'malformed',
+  ],
   ['an alias bomb', bomb, 'malformed'],
   ['an alias of nothing', 'a: *nothing', 'malformed'],
   ['the same key twice', 'a: 1\na: 2', 'malformed'],

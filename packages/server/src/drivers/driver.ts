@@ -16,13 +16,15 @@ import type { Id, Owner, ReasonCode, SupportFailure, WorkspaceBlueprint } from '
  * Laws
  * 1. `create` is idempotent: for a key that already has an instance it answers that instance, also when an earlier
  *    `create` was killed half-way; it never makes a second one. It returns when the guest answers (where there is one).
- * 2. A `create` that fails leaves nothing behind, or leaves it where `list` and `destroy` find it.
+ * 2. A `create` that fails leaves nothing behind, or leaves it where `list` and `destroy` find it. One that was to begin
+ *    from a kept filesystem leaves that filesystem as it was.
  * 3. `destroy` is idempotent: for a key that has no instance it succeeds. When it returns nothing of the instance is
  *    left on the backend. It also ends a `create` that hangs half-way.
  * 4. `inspect` answers `gone` only when it knows. A backend that does not answer is `unknown`, and nothing is reaped
  *    or repaired because of an `unknown`.
- * 5. `list` answers only instances whose key and whole owner can be recovered from the instance itself; what has no
- *    whole owner is listed as an orphan, with whatever name the backend has for it.
+ * 5. `list` answers only instances of its own installation (the label `caisson.installation`) whose key and whole owner
+ *    can be recovered from the instance itself; what has no whole owner is listed as an orphan, with whatever name the
+ *    backend has for it. What `halt` keeps is no instance and is not listed.
  * 6. Every method takes a signal. When it is aborted the method rejects soon, and law 2 holds for what it had begun.
  * 7. Failures are thrown as CaissonError. The backend's words go into its context, its last lines only, no secrets.
  * 8. Nothing is remembered in the driver's memory alone: a new process with the same configuration finds everything.

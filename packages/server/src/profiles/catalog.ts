@@ -46,6 +46,12 @@ export class ProfileCatalog {
     return resolveProfile(found, (wanted, at) => this.#lookup(wanted, at));
   }
 
+  /** The same without an error: a sandbox may be older than the profiles of its server. */
+  find(name: string, version: number): ResolvedProfile | undefined {
+    const found = this.#lookup(name, version);
+    return found && resolveProfile(found, (wanted, at) => this.#lookup(wanted, at));
+  }
+
   #lookup(name: string, version?: number): Profile | undefined {
     const versions = this.#profiles.get(name) ?? [];
     return version === undefined ? versions.at(-1) : versions.find((profile) => profile.version === version);

@@ -7,12 +7,26 @@ export interface Route {
 }
 
 /**
- * Which driver serves a blueprint: the one it names, else the first that supports it. A driver that is only preferred
+ * Which driver serves a blueprint: the one it names, else the first that supports it, among those that the profile allows
+ * and in the profile's order. A driver that is only preferred
  * and not there gives way, and the notice says so.
  */
-export function chooseDriver(drivers: readonly Driver[], blueprint: WorkspaceBlueprint): Route {
+export function chooseDriver(
+  installed: readonly Driver[],
+  blueprint: WorkspaceBlueprint,
+  allowed?: readonly string[],
+): Route {
   const wanted = blueprint.target.runtime;
   const notices: string[] = [];
+  const drivers = allowed
+    ? allowed.flatMap((name) => installed.find((driver) => driver.name === name) ?? [])
+    : installed;
+  if (drivers.length === 0) {
+    const known = installed.map((driver) => driver.name);
+    throw new CaissonError('no_route', `none of the profile's drivers is installed: ${allowed?.join(', ')}`, {
+      context: { known },
+    });
+  }
   let candidates = drivers;
   if (wanted.name !== 'auto') {
     const named = drivers.filter((driver) => driver.name === wanted.name);

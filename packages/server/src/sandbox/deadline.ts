@@ -1,10 +1,11 @@
 import { CaissonError } from '@caisson/contract';
+import { asDriverError } from './failure.ts';
 
 /** A backend that honours its signal gets this long to put things in order; one that does not is left behind. */
 const graceMs = 1_000;
 
 /**
- * Runs work that must end: when the time is over its signal is aborted, and when it then still does not settle it is
+ * Runs work of a driver, which must end: when the time is over its signal is aborted, and when it then still does not settle it is
  * left behind. Either way the caller goes on with `driver_timeout`, or with the reason of the outer signal.
  */
 export async function withDeadline<T>(
@@ -35,7 +36,7 @@ export async function withDeadline<T>(
     return await Promise.race([working, overdue]);
   } catch (error) {
     // What a backend says about being cancelled matters less than why it was.
-    throw inner.signal.aborted ? inner.signal.reason : error;
+    throw inner.signal.aborted ? inner.signal.reason : asDriverError(error);
   } finally {
     clearTimeout(timer);
     clearTimeout(grace);

@@ -58,7 +58,8 @@ async function checkDisk(folder: string): Promise<Check> {
 async function checkDriver(driver: Driver, signal: AbortSignal): Promise<Check> {
   const name = `driver ${driver.name}`;
   try {
-    const probe = await driver.probe(signal);
+    const never = new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+    const probe = await Promise.race([driver.probe(signal), never]);
     if (probe.usable) return { name, ok: true, detail: `${probe.detail} (version ${probe.version})`, fix: null };
     return { name, ok: false, detail: probe.why, fix: probe.fix };
   } catch (error) {

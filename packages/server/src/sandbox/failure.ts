@@ -10,18 +10,24 @@ const reasonOf: Partial<Record<string, ReasonCode>> = {
   driver_not_found: 'driver_unavailable',
 };
 
-/** Whatever was thrown as one of ours. What is not ours is a defect of a driver: its words are kept, its stack is not. */
-export function asCaissonError(error: unknown): CaissonError {
+/** What a driver threw as one of ours. What is not ours is a defect of the driver: its words are kept, not its stack. */
+export function asDriverError(error: unknown): CaissonError {
   if (error instanceof CaissonError) return error;
   const message = error instanceof Error ? error.message : String(error);
   return new CaissonError('driver_failed', message.slice(0, 2000), { cause: error });
 }
 
-/** Why the sandbox failed, for its record. */
+/** Whatever else was thrown is a defect of Caisson, and its words are nobody's business but the log's. */
+export function asCaissonError(error: unknown): CaissonError {
+  return error instanceof CaissonError ? error : new CaissonError('internal', undefined, { cause: error });
+}
+
+/** Why the sandbox failed, for its record: one that every database can keep and every terminal can show. */
 export function failureReason(error: CaissonError): Reason {
-  const code =
-    reasonOf[error.code] ?? (Object.hasOwn(reasonCodes, error.code) ? (error.code as ReasonCode) : 'driver_failed');
-  return { code, message: error.message.slice(0, 4096) };
+  const known = Object.hasOwn(reasonCodes, error.code) ? (error.code as ReasonCode) : 'driver_failed';
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it takes out.
+  const message = error.message.replace(/[\u0000-\u0008\u000b-\u001f\u007f]/g, '\ufffd').slice(0, 4096);
+  return { code: reasonOf[error.code] ?? known, message };
 }
 
 /** The same error with the sandbox it is about. */

@@ -1,10 +1,11 @@
-import { CaissonError, hasCode, type Id, type Sandbox } from '@caisson/contract';
+import { hasCode, type Id, type Sandbox, type SandboxState } from '@caisson/contract';
 import type { Driver, InstanceKey, Listing } from '../drivers/driver.ts';
 import type { Store } from '../store/store.ts';
 import { withDeadline } from './deadline.ts';
+import type { Expiry } from './expiry.ts';
+import { loseIfGone } from './lose.ts';
 import type { Runner } from './runner.ts';
-import type { Sandboxes } from './sandboxes.ts';
-import { end, keyOf, type WorkContext } from './work.ts';
+import { end, haltOrEnd, keyOf, type WorkContext } from './work.ts';
 
 export interface Repair {
   readonly sandbox: string;
@@ -21,56 +22,51 @@ const pageSize = 500;
  * 1. What is in a transient state, or was never begun, and is run by nobody, goes on from where it was.
  * 2. What should have an instance and has none is recorded as lost, with the reason. A backend that does not answer
  *    proves nothing.
- * 3. An instance that no record wants is ended: of a destroyed, stopped or failed sandbox, of an older incarnation, of a
- *    sandbox that the store has never heard of, or of nobody.
- * 4. What has outlived its lease is destroyed.
+ * 3. An instance that no record wants is ended: of a destroyed, stopped or failed sandbox, of another incarnation, of a
+ *    sandbox that the store has never heard of, or of nobody. An orphan that cannot be named is reported.
+ * 4. What has outlived its lease ends as its profile says.
+ *
+ * A pass looks at records and instances at different moments, while requests change both. So before it changes anything
+ * it holds the sandbox, and looks again at the record.
  */
 export class Reconciler {
   readonly #work: WorkContext;
   readonly #store: Store;
   readonly #runner: Runner;
-  readonly #sandboxes: Sandboxes;
+  readonly #expiry: Expiry;
   readonly #drivers: readonly Driver[];
-  readonly #never = new AbortController().signal;
+  readonly #abort = new AbortController();
 
-  constructor(work: WorkContext, runner: Runner, sandboxes: Sandboxes, drivers: readonly Driver[]) {
+  constructor(work: WorkContext, runner: Runner, expiry: Expiry, drivers: readonly Driver[]) {
     this.#work = work;
     this.#store = work.store;
     this.#runner = runner;
-    this.#sandboxes = sandboxes;
+    this.#expiry = expiry;
     this.#drivers = drivers;
   }
 
-  /** One pass. Interrupted actions are begun again, not waited for; `settled` waits for them too. */
+  /** Ends a pass that is under way, and every later one, soon. */
+  stop(reason: Error): void {
+    this.#abort.abort(reason);
+  }
+
+  /** One pass. Interrupted actions are begun again, not waited for. */
   async pass(): Promise<Repair[]> {
     const repairs: Repair[] = [];
     await this.#resume(repairs);
     for (const driver of this.#drivers) {
       const listing = await this.#list(driver);
       if (!listing) continue;
-      await this.#findLost(driver, listing, repairs);
-      await this.#reap(driver, listing, repairs);
+      const wanted = await this.#findLost(driver, listing, repairs);
+      await this.#reap(driver, listing, wanted, repairs);
     }
-    await this.#expire();
+    await this.#expiry.pass(pageSize);
     for (const repair of repairs) await this.#tell(repair);
     return repairs;
   }
 
-  /** Passes until nothing is on its way; for start-up in tests and for a server that must not begin half-way. */
-  async settled(): Promise<Repair[]> {
-    const repairs = await this.pass();
-    for (;;) {
-      const open = await this.#store.sandboxes.unsettled(pageSize);
-      const operations = open.flatMap((sandbox) => this.#runner.running(sandbox.id) ?? []);
-      if (operations.length === 0 && open.length === 0) return repairs;
-      if (operations.length === 0) repairs.push(...(await this.pass()));
-      await Promise.allSettled(operations.map((operation) => operation.done));
-    }
-  }
-
   async #resume(repairs: Repair[]): Promise<void> {
-    const open = await this.#store.sandboxes.unsettled(pageSize);
-    for (const sandbox of open) {
+    for (const sandbox of await this.#store.sandboxes.unsettled(pageSize)) {
       if (this.#runner.busy(sandbox.id)) continue;
       try {
         if (sandbox.state === 'requested') await this.#runner.begin(sandbox, 'create', 'provisioning');
@@ -84,86 +80,77 @@ export class Reconciler {
   }
 
   async #list(driver: Driver): Promise<Listing | undefined> {
-    return withDeadline('listing', this.#work.deadlines.inspectMs, this.#never, (signal) => driver.list(signal)).catch(
+    const { inspectMs } = this.#work.deadlines;
+    return withDeadline('listing', inspectMs, this.#abort.signal, (signal) => driver.list(signal)).catch(
       () => undefined,
     );
   }
 
-  async #findLost(driver: Driver, listing: Listing, repairs: Repair[]): Promise<void> {
+  /** Answers the names of all instances that settled records want. */
+  async #findLost(driver: Driver, listing: Listing, repairs: Repair[]): Promise<Set<string>> {
     const alive = new Set(listing.instances.filter((instance) => !instance.ended).map(({ key }) => nameOf(key)));
-    for (let after = ''; ; ) {
-      const page = await this.#store.sandboxes.settledWithInstance(after, pageSize);
-      for (const sandbox of page) {
-        if (sandbox.driver !== driver.name || alive.has(nameOf(keyOf(sandbox))) || this.#runner.busy(sandbox.id))
-          continue;
-        const found = await this.#lose(driver, sandbox);
-        if (found) repairs.push({ sandbox: sandbox.id, found, did: 'repaired' });
+    const wanted = new Set<string>();
+    for (const state of ['ready', 'paused'] as const) {
+      for await (const sandbox of this.#settledIn(state)) {
+        const name = nameOf(keyOf(sandbox));
+        wanted.add(name);
+        if (sandbox.driver !== driver.name || alive.has(name)) continue;
+        const reason = await loseIfGone(this.#work, this.#runner, sandbox, this.#abort.signal);
+        if (reason) repairs.push({ sandbox: sandbox.id, found: reason.message, did: 'repaired' });
       }
+    }
+    return wanted;
+  }
+
+  async *#settledIn(state: SandboxState): AsyncGenerator<Sandbox> {
+    for (let after = ''; !this.#abort.signal.aborted; ) {
+      const page = await this.#store.sandboxes.inState(state, after, pageSize);
+      yield* page;
       const last = page.at(-1);
       if (!last || page.length < pageSize) return;
       after = last.id;
     }
   }
 
-  async #lose(driver: Driver, sandbox: Sandbox): Promise<string | undefined> {
-    const seen = await withDeadline('inspecting', this.#work.deadlines.inspectMs, this.#never, (signal) =>
-      driver.inspect(keyOf(sandbox), signal),
-    ).catch(() => undefined);
-    if (seen?.status !== 'gone' && seen?.status !== 'ended') return undefined;
-    const reason =
-      seen.status === 'ended'
-        ? { code: seen.reason, message: seen.message }
-        : ({ code: 'instance_gone', message: 'its instance is no longer there' } as const);
-    // It may have been stopped and started since it was read, and then be as good as new.
-    const present = await this.#store.sandboxes.get(sandbox.id);
-    if (present?.updatedAt !== sandbox.updatedAt || this.#runner.busy(sandbox.id)) return undefined;
-    try {
-      await this.#store.sandboxes.step(sandbox, { action: 'lose', end: 'success' }, { reason, endInstance: true });
-    } catch (error) {
-      if (error instanceof CaissonError) return undefined;
-      throw error;
-    }
-    return reason.message;
-  }
-
-  async #reap(driver: Driver, listing: Listing, repairs: Repair[]): Promise<void> {
-    for (const { key } of listing.instances) {
-      if (!(await this.#isUnwanted(key))) continue;
-      await this.#endInstance(driver, key, 'an instance that no record wants', repairs);
-    }
-    for (const { key } of listing.orphans) {
-      if (key && !(await this.#isUnwanted(key))) continue;
-      if (key) await this.#endInstance(driver, key, 'an instance without an owner', repairs);
+  async #reap(driver: Driver, listing: Listing, wanted: ReadonlySet<string>, repairs: Repair[]): Promise<void> {
+    const strangers = listing.instances.filter(({ key }) => !wanted.has(nameOf(key)));
+    for (const { key } of strangers) await this.#endUnwanted(driver, key, 'an instance that no record wants', repairs);
+    for (const { key, backendName } of listing.orphans) {
+      if (key) await this.#endUnwanted(driver, key, 'an instance without an owner', repairs);
+      else repairs.push({ sandbox: backendName, found: 'an instance without an owner or a name', did: 'reported' });
     }
   }
 
-  async #isUnwanted(key: InstanceKey): Promise<boolean> {
-    if (this.#runner.busy(key.sandbox)) return false;
-    const sandbox = await this.#store.sandboxes.get(key.sandbox);
-    if (!sandbox) return true;
-    if (sandbox.state === 'ready' || sandbox.state === 'paused') return sandbox.incarnation !== key.incarnation;
-    return sandbox.state === 'destroyed' || sandbox.state === 'stopped' || sandbox.state === 'failed';
-  }
-
-  async #endInstance(driver: Driver, key: InstanceKey, found: string, repairs: Repair[]): Promise<void> {
-    await end(this.#work, key, { driver: driver.name }, this.#never).then(
-      () => repairs.push({ sandbox: key.sandbox, found, did: 'reaped' }),
-      () => {},
-    );
-  }
-
-  async #expire(): Promise<void> {
-    for (const sandbox of await this.#store.sandboxes.expired(Date.now(), pageSize)) {
-      if (this.#runner.running(sandbox.id)?.action === 'destroy') continue;
-      await this.#sandboxes
-        .end(sandbox, { code: 'expired', message: `its lease ended at ${sandbox.expiresAt}` }, 0)
-        .catch(() => {});
-    }
+  async #endUnwanted(driver: Driver, key: InstanceKey, found: string, repairs: Repair[]): Promise<void> {
+    await this.#runner.whileIdle(key.sandbox, async () => {
+      const sandbox = await this.#store.sandboxes.get(key.sandbox);
+      if (sandbox && isWanted(sandbox, key)) return;
+      const signal = this.#abort.signal;
+      const current = sandbox && sandbox.state !== 'destroyed' && sandbox.incarnation === key.incarnation;
+      const ended = current
+        ? haltOrEnd(this.#work, key, sandbox, signal)
+        : end(this.#work, key, { driver: driver.name }, signal);
+      // What cannot be ended now is tried again at the next pass.
+      if (
+        await ended.then(
+          () => true,
+          () => false,
+        )
+      )
+        repairs.push({ sandbox: key.sandbox, found, did: 'reaped' });
+    });
   }
 
   async #tell({ sandbox, found, did }: Repair): Promise<void> {
     await this.#store.sandboxes.note(sandbox as Id<'sandbox'>, 'caisson.sandbox.repair', { found, did });
   }
+}
+
+/** A stopped or failed sandbox wants no instance; one on its way is its action's own business. */
+function isWanted(sandbox: Sandbox, key: InstanceKey): boolean {
+  if (sandbox.state === 'destroyed') return false;
+  if (sandbox.state === 'stopped' || sandbox.state === 'failed') return false;
+  return sandbox.action !== null || sandbox.state === 'requested' || sandbox.incarnation === key.incarnation;
 }
 
 function nameOf(key: InstanceKey): string {

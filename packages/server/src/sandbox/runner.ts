@@ -23,7 +23,9 @@ const yieldMs = 5_000;
 export class Runner {
   readonly #context: WorkContext;
   readonly #entering = new Map<Id<'sandbox'>, Set<Promise<Operation>>>();
-  #starts = 0;
+  readonly #held = new Map<Id<'sandbox'>, Promise<void>>();
+  readonly #looks = new Map<Id<'sandbox'>, Set<{ outdated: boolean }>>();
+  #stopped: CaissonError | undefined;
   readonly #running = new Map<Id<'sandbox'>, Operation & { readonly abort: AbortController }>();
 
   constructor(context: WorkContext) {
@@ -34,9 +36,9 @@ export class Runner {
     return this.#running.get(id);
   }
 
-  /** Whether an action runs on the sandbox or is about to. */
+  /** Whether an action runs on the sandbox or is about to, or somebody holds it. */
   busy(id: Id<'sandbox'>): boolean {
-    return this.#running.has(id) || this.#entering.has(id);
+    return this.#running.has(id) || this.#entering.has(id) || this.#held.has(id);
   }
 
   get count(): number {
@@ -59,7 +61,9 @@ export class Runner {
     enter: TransientState,
     change: StepChange,
   ): Promise<Operation> {
-    const entering = prepare()
+    const held = this.#held.get(id) ?? Promise.resolve();
+    const entering = held
+      .then(prepare)
       .then((seen) => this.#context.store.sandboxes.step(seen, { action, enter }, change))
       .then(({ sandbox }) => this.#start(sandbox, action));
     const others = this.#entering.get(id) ?? new Set();
@@ -78,29 +82,57 @@ export class Runner {
    */
   async resume(id: Id<'sandbox'>): Promise<Operation | undefined> {
     for (;;) {
-      await Promise.allSettled(this.#entering.get(id) ?? []);
+      await Promise.allSettled([this.#held.get(id), ...(this.#entering.get(id) ?? [])]);
       const present = this.#running.get(id);
       if (present) return present;
-      const before = this.#starts;
-      const sandbox = await this.#context.store.sandboxes.get(id);
-      if (this.busy(id) || this.#starts !== before) continue;
+      const look = this.#look(id);
+      const sandbox = await this.#context.store.sandboxes.get(id).finally(look.end);
+      if (this.busy(id) || look.outdated) continue;
       return sandbox?.action ? this.#start(sandbox, sandbox.action) : undefined;
     }
   }
 
-  /** Aborts everything; for a server that shuts down. Records stay as they are and are resumed by the next one. */
+  /**
+   * Does something to a sandbox while no action can begin on it. Answers undefined without doing it when one is at work.
+   * What is to be done must be quick: actions wait for it.
+   */
+  async whileIdle<T>(id: Id<'sandbox'>, task: () => Promise<T>): Promise<T | undefined> {
+    if (this.busy(id)) return undefined;
+    let release = () => {};
+    this.#held.set(
+      id,
+      new Promise((resolve) => {
+        release = resolve;
+      }),
+    );
+    try {
+      return await task();
+    } finally {
+      this.#held.delete(id);
+      release();
+    }
+  }
+
+  /**
+   * Aborts everything, and whatever begins from now on; for a server that shuts down. Records stay as they are, and the
+   * next server resumes them.
+   */
   stop(reason: CaissonError): void {
+    this.#stopped = reason;
     for (const operation of this.#running.values()) operation.abort.abort(reason);
   }
 
-  /** Resolves when nothing runs any more. */
+  /** Resolves when nothing runs any more, nor is about to. */
   async idle(): Promise<void> {
-    while (this.#running.size > 0)
-      await Promise.allSettled([...this.#running.values()].map((operation) => operation.done));
+    while (this.#running.size > 0 || this.#entering.size > 0) {
+      const running = [...this.#running.values()].map((operation) => operation.done);
+      const entering = [...this.#entering.values()].flatMap((promises) => [...promises]);
+      await Promise.allSettled<unknown>([...running, ...entering]);
+    }
   }
 
   #start(sandbox: Sandbox, action: ActionName): Operation {
-    this.#starts += 1;
+    for (const look of this.#looks.get(sandbox.id) ?? []) look.outdated = true;
     const replaced = this.#running.get(sandbox.id);
     const abort = new AbortController();
     const done = this.#perform(sandbox, action, abort.signal, replaced).finally(() => {
@@ -110,10 +142,25 @@ export class Runner {
     done.catch(() => {});
     const operation = { action, done, abort };
     this.#running.set(sandbox.id, operation);
+    if (this.#stopped) abort.abort(this.#stopped);
     replaced?.abort.abort(
       new CaissonError('action_cancelled', `${replaced.action} of ${sandbox.id} gave way to ${action}`),
     );
     return operation;
+  }
+
+  /** Notices whether an operation begins on the sandbox while its record is being read. */
+  #look(id: Id<'sandbox'>): { outdated: boolean; end: () => void } {
+    const looks = this.#looks.get(id) ?? new Set();
+    const look = {
+      outdated: false,
+      end: () => {
+        looks.delete(look);
+        if (looks.size === 0) this.#looks.delete(id);
+      },
+    };
+    this.#looks.set(id, looks.add(look));
+    return look;
   }
 
   async #perform(sandbox: Sandbox, action: ActionName, signal: AbortSignal, replaced?: Operation): Promise<Sandbox> {

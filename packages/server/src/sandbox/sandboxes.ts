@@ -1,6 +1,7 @@
 import {
   type ActionName,
   type Attempt,
+  type AttemptSummary,
   CaissonError,
   type CreateSandbox,
   canBegin,
@@ -24,17 +25,18 @@ import type { NewSandbox, SandboxFilter } from '../store/sandboxes.ts';
 import type { Store } from '../store/store.ts';
 import { type Caller, canSee, projectOf, requireChange } from '../tenancy/caller.ts';
 import { type Composed, compose } from './compose.ts';
-import { withDeadline } from './deadline.ts';
+import { loseIfGone } from './lose.ts';
+import { limitTtl, policyNotices } from './profile-policy.ts';
 import type { Operation, Runner } from './runner.ts';
-import { type Deadlines, keyOf } from './work.ts';
+import type { WorkContext } from './work.ts';
 
 export interface SandboxesContext {
   readonly store: Store;
+  readonly work: WorkContext;
   readonly runner: Runner;
   readonly drivers: readonly Driver[];
   readonly profiles: ProfileCatalog;
   readonly limits: Limits;
-  readonly deadlines: Deadlines;
   readonly host: string;
 }
 
@@ -51,6 +53,18 @@ type OwnFilter = Omit<SandboxFilter, 'tenant' | 'project'> & { project?: string 
 
 /** Two clients may go on outrunning each other; this many rounds are an accident, more are a defect. */
 const maxRounds = 20;
+
+/** A name whose sandbox is just being destroyed is taken and cannot be found, for a moment. */
+const maxConflicts = 5;
+
+/** How a request is told that another one changed the sandbox first. */
+const outrun = [
+  'sandbox_exists',
+  'state_changed',
+  'action_cancelled',
+  'sandbox_destroyed',
+  'sandbox_destroying',
+] as const;
 
 /** What can be asked about sandboxes. Every method takes the caller and checks the owner. */
 export class Sandboxes {
@@ -70,26 +84,22 @@ export class Sandboxes {
   async ensure(caller: Caller, request: CreateRequest, idempotency?: IdempotentRequest): Promise<Outcome> {
     const wanted = this.#resolve(caller, request);
     const { store } = this.#context;
+    const deadline = Date.now() + request.waitSeconds * 1000;
+    let conflicts = 0;
     for (let round = 0; round < maxRounds; round += 1) {
+      const waitSeconds = Math.max(0, (deadline - Date.now()) / 1000);
       const present = await store.sandboxes.find(wanted.owner, wanted.profileKey, request.name ?? null);
       try {
-        if (!present) return await this.#make(wanted, request, wanted.slot, idempotency);
-        const mended = await this.#mend(present, request.waitSeconds);
+        if (!present) return await this.#make(wanted, { ...request, waitSeconds }, wanted.slot, idempotency);
+        const mended = await this.#mend(present, waitSeconds);
         if (mended) return mended;
+        conflicts = 0;
       } catch (error) {
         // Another request was quicker: look again at what it made.
-        if (
-          !hasCode(
-            error,
-            'sandbox_exists',
-            'state_changed',
-            'action_cancelled',
-            'sandbox_destroyed',
-            'sandbox_destroying',
-          )
-        )
-          throw error;
-        if (hasCode(error, 'sandbox_exists') && round > 2) throw error;
+        if (!hasCode(error, ...outrun)) throw error;
+        // The name is taken by a sandbox that is not the one meant, and will go on being so.
+        conflicts = hasCode(error, 'sandbox_exists') ? conflicts + 1 : 0;
+        if (conflicts > maxConflicts) throw error;
       }
     }
     throw new CaissonError('state_changed', 'the sandbox kept changing while it was being ensured');
@@ -108,9 +118,16 @@ export class Sandboxes {
     return this.#context.store.sandboxes.list({ ...filter, tenant: caller.owner.tenant, project });
   }
 
-  async attempts(caller: Caller, id: string, limit: number, after?: string): Promise<Attempt[]> {
+  async attempts(caller: Caller, id: string, limit: number, after?: string): Promise<AttemptSummary[]> {
     const sandbox = await this.get(caller, id);
     return this.#context.store.attempts.list(sandbox.id, limit, after);
+  }
+
+  async attempt(caller: Caller, id: string, attempt: string): Promise<Attempt> {
+    const sandbox = await this.get(caller, id);
+    const found = await this.#context.store.attempts.get(attempt);
+    if (found?.sandbox !== sandbox.id) throw new CaissonError('attempt_not_found', `${id} has no attempt ${attempt}`);
+    return found;
   }
 
   async recreate(caller: Caller, id: string, waitSeconds: number, idempotency?: IdempotentRequest): Promise<Outcome> {
@@ -120,7 +137,7 @@ export class Sandboxes {
 
   async stop(caller: Caller, id: string, waitSeconds: number, idempotency?: IdempotentRequest): Promise<Outcome> {
     const sandbox = await this.#changeable(caller, id, 'stop');
-    const driver = this.#driver(sandbox);
+    const driver = this.#context.work.driver(sandbox.driver);
     if (sandbox.persistence === 'persistent' && driver.capabilities.storage === 'backend' && !driver.halt) {
       throw new CaissonError(
         'stop_not_available',
@@ -197,9 +214,9 @@ export class Sandboxes {
     idempotency?: IdempotentRequest,
   ): Promise<Outcome> {
     const { store, runner, limits, host } = this.#context;
-    const { driver, notices } = chooseDriver(this.#context.drivers, wanted.composed.blueprint);
-    const ttlSeconds = request.ttlSeconds ?? wanted.profile?.lease?.ttlSeconds;
     const { profile, owner, composed } = wanted;
+    const route = chooseDriver(this.#context.drivers, composed.blueprint, profile?.route?.drivers);
+    const ttlSeconds = limitTtl(profile, request.ttlSeconds);
     const record: NewSandbox = {
       id: newId('sandbox'),
       owner,
@@ -207,7 +224,8 @@ export class Sandboxes {
       slot,
       profile: profile ? { name: profile.name, version: profile.version } : null,
       labels: request.labels ?? {},
-      driver: driver.name,
+      driver: route.driver.name,
+      notices: [...route.notices, ...policyNotices(profile)],
       host,
       blueprintDigest: composed.digest,
       persistence: composed.blueprint.runtime.persistence,
@@ -215,7 +233,7 @@ export class Sandboxes {
     };
     const insert = async () =>
       (await store.sandboxes.create(record, newAttempt('create', composed), limits, idempotency)).sandbox;
-    const operation = await runner.enter(record.id, insert, 'create', 'provisioning', { notices });
+    const operation = await runner.enter(record.id, insert, 'create', 'provisioning', {});
     return { ...(await this.#settle(operation, record.id, request.waitSeconds)), created: true };
   }
 
@@ -227,28 +245,10 @@ export class Sandboxes {
     }
     if (present.state === 'failed') return this.#settle(await this.#recreate(present), present.id, waitSeconds);
     if (present.state === 'stopped') return this.#settle(await this.#start(present), present.id, waitSeconds);
-    if (present.state === 'ready' && (await this.#isLost(present))) return undefined;
-    return { sandbox: present, settled: true, created: false };
-  }
-
-  /** Looks at the instance itself; one that is gone is recorded as lost, one that cannot be seen is believed. */
-  async #isLost(sandbox: Sandbox): Promise<boolean> {
-    const driver = this.#driver(sandbox);
+    const { work, runner } = this.#context;
     const never = new AbortController().signal;
-    const seen = await withDeadline('inspecting', this.#context.deadlines.inspectMs, never, (signal) =>
-      driver.inspect(keyOf(sandbox), signal),
-    ).catch(() => ({ status: 'unknown' as const }));
-    if (seen.status !== 'gone' && seen.status !== 'ended') return false;
-    const reason =
-      seen.status === 'ended'
-        ? { code: seen.reason, message: seen.message }
-        : ({ code: 'instance_gone', message: 'its instance is no longer there' } as const);
-    await this.#context.store.sandboxes.step(
-      sandbox,
-      { action: 'lose', end: 'success' },
-      { reason, endInstance: true },
-    );
-    return true;
+    if (present.state === 'ready' && (await loseIfGone(work, runner, present, never))) return undefined;
+    return { sandbox: present, settled: true, created: false };
   }
 
   async #recreate(sandbox: Sandbox, idempotency?: IdempotentRequest): Promise<Operation> {
@@ -287,12 +287,6 @@ export class Sandboxes {
     const sandbox = await this.#context.store.sandboxes.get(id);
     if (!sandbox) throw new CaissonError('sandbox_not_found', `there is no sandbox ${id}`);
     return { sandbox, settled: false, created: false };
-  }
-
-  #driver(sandbox: Sandbox): Driver {
-    const driver = this.#context.drivers.find((candidate) => candidate.name === sandbox.driver);
-    if (!driver) throw new CaissonError('driver_not_found', `the driver ${sandbox.driver} is not installed here`);
-    return driver;
   }
 
   #resolve(caller: Caller, request: CreateRequest): Wanted {

@@ -1,4 +1,4 @@
-import { type ActionName, CaissonError, type Sandbox, type WorkspaceBlueprint } from '@caisson/contract';
+import { type ActionName, CaissonError, hasCode, type Sandbox, type WorkspaceBlueprint } from '@caisson/contract';
 import type { CreateRequest, Driver, InstanceKey } from '../drivers/driver.ts';
 import type { StepChange } from '../store/sandboxes.ts';
 import type { Store } from '../store/store.ts';
@@ -34,15 +34,7 @@ export const work: Partial<Record<ActionName, Work>> = {
   },
   start: launch,
   async stop(context, sandbox, signal) {
-    const driver = context.driver(sandbox.driver);
-    const { halt } = driver;
-    if (sandbox.persistence === 'persistent' && halt) {
-      await withDeadline('stopping', context.deadlines.endMs, signal, (inner) =>
-        halt.call(driver, keyOf(sandbox), inner),
-      );
-    } else {
-      await end(context, keyOf(sandbox), sandbox, signal);
-    }
+    await haltOrEnd(context, keyOf(sandbox), sandbox, signal);
     return { endInstance: true };
   },
   async destroy(context, sandbox, signal) {
@@ -67,6 +59,19 @@ export async function end(
   await withDeadline('removing the instance', context.deadlines.endMs, signal, (inner) => driver.destroy(key, inner));
 }
 
+/** Ends the processes of an instance. The filesystem of a persistent sandbox is kept, where the backend owns it. */
+export async function haltOrEnd(
+  context: WorkContext,
+  key: InstanceKey,
+  sandbox: Pick<Sandbox, 'driver' | 'persistence'>,
+  signal: AbortSignal,
+): Promise<void> {
+  const driver = context.driver(sandbox.driver);
+  const { halt } = driver;
+  if (sandbox.persistence !== 'persistent' || !halt) return end(context, key, sandbox, signal);
+  await withDeadline('stopping', context.deadlines.endMs, signal, (inner) => halt.call(driver, key, inner));
+}
+
 async function launch(context: WorkContext, sandbox: Sandbox, signal: AbortSignal): Promise<StepChange> {
   const driver = context.driver(sandbox.driver);
   const request = await launchRequest(context, sandbox);
@@ -81,7 +86,8 @@ async function launch(context: WorkContext, sandbox: Sandbox, signal: AbortSigna
       endAttempt: { state: 'succeeded' },
     };
   } catch (error) {
-    await undoLaunch(context, sandbox);
+    // The next server goes on with what a shutdown interrupts; there is nothing to undo.
+    if (!hasCode(error, 'shutting_down')) await undoLaunch(context, sandbox);
     throw error;
   }
 }
@@ -100,10 +106,9 @@ async function launchRequest(context: WorkContext, sandbox: Sandbox): Promise<Cr
 }
 
 /**
- * A launch that failed leaves nothing behind. What cannot be removed now is found by the reconciler, which ends every
- * instance that no record wants.
+ * A launch that failed leaves nothing behind but the filesystem that was kept for it. What cannot be removed now is found
+ * by the reconciler, which ends every instance that no record wants.
  */
 async function undoLaunch(context: WorkContext, sandbox: Sandbox): Promise<void> {
-  const fresh = new AbortController().signal;
-  await end(context, keyOf(sandbox), sandbox, fresh).catch(() => {});
+  await haltOrEnd(context, keyOf(sandbox), sandbox, new AbortController().signal).catch(() => {});
 }

@@ -1,6 +1,8 @@
-import type { Attempt, Id, Reason, ReasonCode } from '@caisson/contract';
+import type { Attempt, AttemptSummary, Id, Reason, ReasonCode } from '@caisson/contract';
+import type { Selectable } from 'kysely';
 import type { Database, Queries } from './database.ts';
 import { isoTime, type SandboxRow } from './sandbox-row.ts';
+import type { AttemptTable } from './schema.ts';
 
 export interface NewAttempt {
   readonly id: Id<'attempt'>;
@@ -64,18 +66,36 @@ export class AttemptStore {
   }
 
   /** Newest first. */
-  async list(sandbox: string, limit: number, after?: string): Promise<Attempt[]> {
-    let query = this.#database.db.selectFrom('attempts').selectAll().where('sandbox', '=', sandbox);
+  async list(sandbox: string, limit: number, after?: string): Promise<AttemptSummary[]> {
+    let query = this.#database.db.selectFrom('attempts').select(summaryColumns).where('sandbox', '=', sandbox);
     if (after !== undefined) query = query.where('id', '<', after);
     const rows = await query.orderBy('id', 'desc').limit(limit).execute();
-    return rows.map(toAttempt);
+    return rows.map(toSummary);
   }
 }
 
-type AttemptRow = Awaited<ReturnType<typeof selectOne>>;
-const selectOne = (db: Queries) => db.selectFrom('attempts').selectAll().executeTakeFirstOrThrow();
+const summaryColumns = [
+  'id',
+  'sandbox',
+  'incarnation',
+  'action',
+  'state',
+  'reason_code',
+  'reason_message',
+  'driver',
+  'blueprint_digest',
+  'started_at',
+  'ended_at',
+] as const;
+
+type AttemptRow = Selectable<AttemptTable>;
 
 function toAttempt(row: AttemptRow): Attempt {
+  const [spec, resolvedSpec, blueprint] = [row.spec, row.resolved_spec, row.blueprint].map((text) => JSON.parse(text));
+  return { ...toSummary(row), spec, resolvedSpec, blueprint };
+}
+
+function toSummary(row: Pick<AttemptRow, (typeof summaryColumns)[number]>): AttemptSummary {
   return {
     id: row.id as Id<'attempt'>,
     sandbox: row.sandbox as Id<'sandbox'>,
@@ -85,11 +105,8 @@ function toAttempt(row: AttemptRow): Attempt {
     reason:
       row.reason_code === null ? null : { code: row.reason_code as ReasonCode, message: row.reason_message ?? '' },
     driver: row.driver,
+    blueprintDigest: row.blueprint_digest,
     startedAt: isoTime(row.started_at),
     endedAt: isoTime(row.ended_at),
-    spec: JSON.parse(row.spec),
-    resolvedSpec: JSON.parse(row.resolved_spec),
-    blueprint: JSON.parse(row.blueprint),
-    blueprintDigest: row.blueprint_digest,
   };
 }

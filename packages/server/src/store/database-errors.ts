@@ -8,7 +8,8 @@ export function translateDatabaseError(error: unknown): unknown {
     return new CaissonError('storage_full', 'the disk of the database is full', { cause: error });
   }
   if (isAway(code, error.message)) {
-    return new CaissonError('database_unavailable', `the database does not answer: ${error.message}`, { cause: error });
+    // Where it is and who we are to it stands in the log, not in an answer.
+    return new CaissonError('database_unavailable', undefined, { cause: error });
   }
   return error;
 }
@@ -26,9 +27,24 @@ function isFull(code: string, message: string): boolean {
 function isAway(code: string, message: string): boolean {
   if (/^(08|57P|53)/.test(code)) return true;
   if (/^(ECONNREFUSED|ECONNRESET|ENOENT|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH)$/.test(code)) return true;
-  return /Connection terminated|timeout exceeded when trying to connect|Query read timeout|connection timeout|Client has encountered a connection error|disk I\/O error|unable to open database|readonly database/i.test(
+  return /Connection terminated|timeout exceeded when trying to connect|Query read timeout|connection timeout|Client has encountered a connection error|disk I\/O error|database is locked|unable to open database|readonly database/i.test(
     message,
   );
+}
+
+/** How often two transactions may get in each other's way before it is a defect. */
+const maxTries = 4;
+
+/** Postgres ends one of two transactions that wait for each other; it did nothing and is begun again. */
+export async function retryDeadlocks<T>(work: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await work();
+    } catch (error) {
+      const { code } = (error ?? {}) as { code?: unknown };
+      if ((code !== '40P01' && code !== '40001') || tries >= maxTries) throw error;
+    }
+  }
 }
 
 /** Which of our unique indexes refused a row, or undefined. Both engines name the index or its columns. */

@@ -32,15 +32,23 @@ export function openPostgresPool(url: string): PostgresPool {
 /** The same connection, whose errors are ours. */
 function translatedClient(client: pg.PoolClient): PostgresPoolClient {
   // A connection that breaks while it is in use fails its query; without a listener it would end the process as well.
-  const ignore = () => {};
-  client.on('error', ignore);
+  let broken: Error | undefined;
+  const remember = (error: Error) => {
+    broken = error;
+  };
+  client.on('error', remember);
+  const query = (sql: string, parameters: unknown[]) =>
+    client.query(sql, parameters).catch((error: Error & { code?: string }) => {
+      // An answer of the database has a code; anything else leaves the connection in an unknown state.
+      if (error.code === undefined) remember(error);
+      throw translateDatabaseError(error);
+    });
   return {
     // Kysely also knows cursors, which nothing here asks for.
-    query: ((sql: string, parameters: unknown[]) =>
-      client.query(sql, parameters).catch(rethrow)) as unknown as PostgresPoolClient['query'],
+    query: query as unknown as PostgresPoolClient['query'],
     release: () => {
-      client.off('error', ignore);
-      client.release();
+      client.off('error', remember);
+      client.release(broken);
     },
   };
 }

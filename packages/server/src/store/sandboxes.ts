@@ -19,7 +19,7 @@ import {
 import { type CompiledQuery, sql } from 'kysely';
 import { type AttemptOutcome, endAttempt, insertAttempt, type NewAttempt } from './attempts.ts';
 import type { Database, Queries } from './database.ts';
-import { violatedUnique } from './database-errors.ts';
+import { retryDeadlocks, violatedUnique } from './database-errors.ts';
 import type { EventLog } from './events.ts';
 import { type IdempotentRequest, insertIdempotency } from './idempotency.ts';
 import { endInstance, insertInstance, type NewInstance } from './instances.ts';
@@ -34,6 +34,7 @@ export interface NewSandbox {
   readonly profile: { readonly name: string; readonly version: number } | null;
   readonly labels: Labels;
   readonly driver: string;
+  readonly notices: readonly string[];
   readonly host: string;
   readonly blueprintDigest: string;
   readonly persistence: 'ephemeral' | 'persistent';
@@ -94,7 +95,6 @@ export class SandboxStore {
     const now = Date.now();
     const applied = await this.#transaction(async (tx) => {
       if (idempotency) await insertIdempotency(tx, idempotency, sandbox.id, now);
-      await takePlace(tx, sandbox.owner.tenant, sandbox.host, limits, now);
       const row = await tx
         .insertInto('sandboxes')
         .values(newRow(sandbox, attempt.id, now))
@@ -103,6 +103,8 @@ export class SandboxStore {
       const labels = Object.entries(sandbox.labels).map(([key, value]) => ({ sandbox: sandbox.id, key, value }));
       if (labels.length > 0) await tx.insertInto('sandbox_labels').values(labels).execute();
       await insertAttempt(tx, attempt, row, now);
+      // After the record, as at its end: two transactions that lock in another order wait for each other.
+      await takePlace(tx, sandbox.owner.tenant, sandbox.host, limits, now);
       return this.#tell(tx, row, null, null);
     });
     this.#committed(applied.event);
@@ -200,6 +202,7 @@ export class SandboxStore {
       .where('name', name === null ? 'is' : '=', name)
       .where(sql<boolean>`state <> 'destroyed'`)
       .orderBy('id', 'desc')
+      .limit(1)
       .executeTakeFirst();
     return row && toSandbox(row);
   }
@@ -216,12 +219,12 @@ export class SandboxStore {
     return rows.map(toSandbox);
   }
 
-  /** Those that should have an instance, in pages by id. */
-  async settledWithInstance(after: string, limit: number): Promise<Sandbox[]> {
+  /** Those in one state, in pages by id. */
+  async inState(state: SandboxState, after: string, limit: number): Promise<Sandbox[]> {
     const rows = await this.#database.db
       .selectFrom('sandboxes')
       .selectAll()
-      .where('state', 'in', ['ready', 'paused'])
+      .where('state', '=', state)
       .where('id', '>', after)
       .orderBy('id')
       .limit(limit)
@@ -264,7 +267,7 @@ export class SandboxStore {
 
   async #transaction<T>(work: (tx: Queries) => Promise<T>): Promise<T> {
     try {
-      return await this.#database.db.transaction().execute(work);
+      return await retryDeadlocks(() => this.#database.db.transaction().execute(work));
     } catch (error) {
       const taken = violatedUnique(error);
       if (taken === 'slot')
@@ -359,7 +362,7 @@ function newRow(sandbox: NewSandbox, attempt: Id<'attempt'>, now: number) {
     host: sandbox.host,
     blueprint_digest: sandbox.blueprintDigest,
     persistence: sandbox.persistence,
-    notices: '[]',
+    notices: JSON.stringify(sandbox.notices),
     created_at: now,
     updated_at: now,
     expires_at: sandbox.expiresAt,

@@ -12,7 +12,7 @@ const maxCachedStatements = 500;
 export function openSqliteDatabase(path: string): SqliteDatabase {
   const database = new DatabaseSync(path);
   database.exec(
-    'pragma journal_mode = wal; pragma synchronous = normal; pragma foreign_keys = on; pragma busy_timeout = 5000',
+    'pragma journal_mode = wal; pragma synchronous = normal; pragma foreign_keys = on; pragma busy_timeout = 250',
   );
   const statements = new Map<string, SqliteStatement>();
   return {
@@ -23,7 +23,7 @@ export function openSqliteDatabase(path: string): SqliteDatabase {
     prepare(sql) {
       const known = statements.get(sql);
       if (known) return known;
-      const prepared = prepareStatement(database, sql);
+      const prepared = translated(() => prepareStatement(database, sql));
       if (statements.size < maxCachedStatements) statements.set(sql, prepared);
       return prepared;
     },

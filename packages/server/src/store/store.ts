@@ -22,7 +22,7 @@ export interface Store {
   readonly idempotency: IdempotencyStore;
   readonly tenants: TenantStore;
   readonly hosts: HostStore;
-  /** Called with every event of a sandbox after it is committed, in the order of commit. */
+  /** Called with every event of a sandbox soon after it is committed. For the order there are positions. */
   onEvent(listener: (event: CaissonEvent) => void): () => void;
   /** Throws `database_unavailable` when the database does not answer. */
   ping(): Promise<void>;
@@ -43,7 +43,14 @@ export async function openStore(location: StoreLocation): Promise<Store> {
   const listeners = new Set<(event: CaissonEvent) => void>();
   const events = new EventLog(database, installation);
   const publish = (event: CaissonEvent) => {
-    for (const listener of listeners) listener(event);
+    for (const listener of listeners) {
+      try {
+        listener(event);
+      } catch (error) {
+        // What is committed is done, whatever a listener makes of it.
+        process.emitWarning(error instanceof Error ? error : String(error));
+      }
+    }
   };
   return {
     engine: database.engine,

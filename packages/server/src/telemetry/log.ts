@@ -1,4 +1,5 @@
-import { destination, type Logger, pino } from 'pino';
+import { type Logger, pino } from 'pino';
+import { LineOutput } from './line-output.ts';
 
 export type { Logger } from 'pino';
 
@@ -14,8 +15,5 @@ const secretPaths = [
 
 /** Structured lines on standard error: standard output belongs to whoever runs the server in front. */
 export function createLogger(level: string): Logger {
-  return pino(
-    { level, base: null, redact: { paths: secretPaths, censor: '[secret]' } },
-    destination({ fd: 2, sync: false }),
-  );
+  return pino({ level, base: null, redact: { paths: secretPaths, censor: '[secret]' } }, new LineOutput(2));
 }

@@ -21,6 +21,9 @@ export interface NewKeyRequest {
 export class Keys {
   readonly #store: Store;
   readonly #cache = new Map<string, ApiKey>();
+  readonly #watched = new Map<string, Set<AbortController>>();
+  /** Raised by each revocation: what was read before it is not kept. */
+  #revocations = 0;
   #configured = false;
 
   constructor(store: Store) {
@@ -46,7 +49,9 @@ export class Keys {
   /** It stops working at once: this server is the only one on its data. */
   async revoke(id: string): Promise<ApiKey | undefined> {
     const key = await this.#store.keys.revoke(id);
+    this.#revocations += 1;
     this.#cache.clear();
+    for (const watcher of this.#watched.get(id) ?? []) watcher.abort();
     this.#configured = await this.#store.keys.any();
     return key;
   }
@@ -61,6 +66,24 @@ export class Keys {
     return { owner: key.owner, scope: key.scope, key: key.id };
   }
 
+  /** For what outlives its request: a signal that ends with the caller's key, and how to stop watching. */
+  async watch(caller: Caller): Promise<{ signal: AbortSignal; stop: () => void }> {
+    const ended = new AbortController();
+    const { key: id } = caller;
+    if (id === null) return { signal: ended.signal, stop: () => {} };
+    const watchers = this.#watched.get(id) ?? new Set();
+    this.#watched.set(id, watchers.add(ended));
+    const key = await this.#store.keys.get(id);
+    const timer = key?.expiresAt ? endAt(ended, Date.parse(key.expiresAt)) : undefined;
+    if (!key || key.revokedAt !== null) ended.abort();
+    const stop = () => {
+      clearTimeout(timer);
+      watchers.delete(ended);
+      if (watchers.size === 0) this.#watched.delete(id);
+    };
+    return { signal: ended.signal, stop };
+  }
+
   /** Whether anybody made a key that still counts: from then on the network asks for one. */
   async configured(): Promise<boolean> {
     if (!this.#configured) this.#configured = await this.#store.keys.any();
@@ -73,10 +96,16 @@ export class Keys {
     const hash = hashOf(secret);
     const cached = this.#cache.get(hash);
     if (cached) return cached;
+    const before = this.#revocations;
     const key = await this.#store.keys.findByHash(hash);
-    if (key && this.#cache.size < maxCachedKeys) this.#cache.set(hash, key);
+    if (key && this.#cache.size < maxCachedKeys && this.#revocations === before) this.#cache.set(hash, key);
     return key;
   }
+}
+
+/** A timer holds at most 24 days; a stream that is open for longer is begun again by then. */
+function endAt(ended: AbortController, time: number): NodeJS.Timeout {
+  return setTimeout(() => ended.abort(), Math.min(2 ** 31 - 1, Math.max(0, time - Date.now()))).unref();
 }
 
 function hashOf(secret: string): string {

@@ -96,7 +96,8 @@ export class FakeDriver implements Driver {
       this.backend.put({ labels, key: request.key, status: 'running' });
       await this.faults.pass('create.after', signal, vanish);
     } catch (error) {
-      vanish();
+      if (present?.status === 'halted') this.backend.put(present);
+      else vanish();
       throw error;
     }
     return this.#instance(request.key, request.owner);

@@ -1,0 +1,34 @@
+import type { ResolvedProfile } from '@caisson/contract';
+
+/** How long a sandbox lives: what was asked, or what its profile says, and never longer than the profile allows. */
+export function limitTtl(profile: ResolvedProfile | undefined, asked: number | undefined): number | undefined {
+  const { ttlSeconds, maxTtlSeconds } = profile?.lease ?? {};
+  const wanted = asked ?? ttlSeconds ?? maxTtlSeconds;
+  if (wanted === undefined) return undefined;
+  return maxTtlSeconds === undefined ? wanted : Math.min(wanted, maxTtlSeconds);
+}
+
+/** What a profile asks for that this version does not do: said on each sandbox, so that nobody relies on it. */
+export function policyNotices(profile: ResolvedProfile | undefined): string[] {
+  if (!profile) return [];
+  const { lease, route } = profile;
+  const missing: [boolean, string][] = [
+    [lease?.idleSeconds !== undefined, 'lease.idleSeconds'],
+    [lease?.warnSeconds !== undefined, 'lease.warnSeconds'],
+    [profile.snapshots !== undefined, 'snapshots'],
+    [profile.pool !== undefined, 'pool'],
+    [profile.autoPauseSeconds !== undefined, 'autoPauseSeconds'],
+    [profile.autoResume !== undefined, 'autoResume'],
+    [profile.priceClass !== undefined, 'priceClass'],
+    [route?.strategy !== undefined, 'route.strategy'],
+    [route?.hosts !== undefined, 'route.hosts'],
+    [route?.maxPricePerHourMicros !== undefined, 'route.maxPricePerHourMicros'],
+  ];
+  const notices = missing.flatMap(([asked, what]) =>
+    asked ? [`\`${what}\` of the profile is not honoured yet.`] : [],
+  );
+  if (lease?.atExpiry === 'pause' || lease?.atExpiry === 'snapshot-then-destroy') {
+    notices.push(`\`lease.atExpiry: ${lease.atExpiry}\` of the profile is not there yet; it will be stopped instead.`);
+  }
+  return notices;
+}
