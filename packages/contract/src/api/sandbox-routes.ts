@@ -41,6 +41,22 @@ const waitSchema = z.strictObject({ waitSeconds: waitSecondsSchema }).prefault({
 
 const settled = { 200: sandboxSchema, 202: sandboxSchema } as const;
 
+/** An action that somebody may ask for: the answer is the record, when the action is done or when it is not waited for. */
+function actionRoute<const P extends string>(path: P, summary: string) {
+  return route({
+    method: 'POST',
+    path,
+    summary,
+    tag,
+    scope: 'use',
+    owned: 'sandbox',
+    idempotencyKey: true,
+    params,
+    body: waitSchema,
+    responses: settled,
+  });
+}
+
 export const sandboxRoutes = {
   'sandbox.create': route({
     method: 'POST',
@@ -97,42 +113,15 @@ export const sandboxRoutes = {
     params,
     responses: { 200: sandboxSchema },
   }),
-  'sandbox.recreate': route({
-    method: 'POST',
-    path: '/v1/sandboxes/{id}/recreate',
-    summary: 'Replace the instance by a new one of the same spec; the id stays',
-    tag,
-    scope: 'use',
-    owned: 'sandbox',
-    idempotencyKey: true,
-    params,
-    body: waitSchema,
-    responses: settled,
-  }),
-  'sandbox.stop': route({
-    method: 'POST',
-    path: '/v1/sandboxes/{id}/stop',
-    summary: 'End its processes; keep its filesystem when it is persistent',
-    tag,
-    scope: 'use',
-    owned: 'sandbox',
-    idempotencyKey: true,
-    params,
-    body: waitSchema,
-    responses: settled,
-  }),
-  'sandbox.start': route({
-    method: 'POST',
-    path: '/v1/sandboxes/{id}/start',
-    summary: 'Launch a stopped sandbox again',
-    tag,
-    scope: 'use',
-    owned: 'sandbox',
-    idempotencyKey: true,
-    params,
-    body: waitSchema,
-    responses: settled,
-  }),
+  'sandbox.recreate': actionRoute(
+    '/v1/sandboxes/{id}/recreate',
+    'Replace the instance by a new one of the same spec; the id stays',
+  ),
+  'sandbox.stop': actionRoute(
+    '/v1/sandboxes/{id}/stop',
+    'End its processes; keep its filesystem when it is persistent',
+  ),
+  'sandbox.start': actionRoute('/v1/sandboxes/{id}/start', 'Launch a stopped sandbox again'),
   'sandbox.destroy': route({
     method: 'DELETE',
     path: '/v1/sandboxes/{id}',
