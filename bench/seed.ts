@@ -3,7 +3,10 @@ import { join } from 'node:path';
 import { localOwner, newId, ownerLabels } from '@caisson/contract';
 import type { Database } from '@caisson/server';
 
-/** Ready sandboxes written straight into the tables: what is measured is reading them, not making them. */
+/**
+ * Sandboxes written straight into the tables: what is measured is reading them, not making them. They are ready where
+ * there is a backend to hold them, else stopped: a ready one without an instance would be repaired while it is read.
+ */
 export async function seedSandboxes(database: Database, count: number, backendFolder?: string): Promise<void> {
   const { db } = database;
   const { tenant, project, principal } = localOwner;
@@ -16,7 +19,8 @@ export async function seedSandboxes(database: Database, count: number, backendFo
       const at = began + first + n;
       const id = newId('sandbox', at);
       if (backendFolder !== undefined) writeInstance(backendFolder, id);
-      return { ...common, id, tenant, project, principal, created_at: at, updated_at: at, ready_at: at };
+      const state = backendFolder === undefined ? 'stopped' : 'ready';
+      return { ...common, state, id, tenant, project, principal, created_at: at, updated_at: at, ready_at: at };
     });
     await db.insertInto('sandboxes').values(rows).execute();
   }
@@ -24,7 +28,6 @@ export async function seedSandboxes(database: Database, count: number, backendFo
 }
 
 const common = {
-  state: 'ready',
   incarnation: 1,
   sequence: 3,
   labels: '{"team":"bench"}',

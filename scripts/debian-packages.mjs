@@ -1,15 +1,21 @@
-// What the tests and the quickstart need from Debian: found by a program that must be there, installed by package name.
+// What the tests and the quickstart need from Debian: found by a program or a file that must be there, installed by package name.
 import { existsSync, readdirSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
 const needed = [
   { package: 'git', program: 'git', why: 'sources are git repositories' },
   { package: 'attr', program: 'setfattr', why: 'snapshots are tested for extended attributes' },
+  { package: 'gcc', program: 'cc', why: 'the guest is built from source' },
+  { package: 'libc6-dev', file: '/usr/include/stdio.h', why: 'the guest is built from source' },
+  { package: 'musl-tools', program: 'musl-gcc', why: 'the guest is small with musl' },
+  { package: 'btrfs-progs', program: 'mkfs.btrfs', why: 'host mode is tested on a real btrfs' },
+  { package: 'strace', program: 'strace', why: 'the guest is tested for the calls it makes' },
+  { package: 'valgrind', program: 'valgrind', why: 'the guest is tested under it' },
   { package: 'postgresql', program: 'initdb', why: 'the store is tested on a real Postgres' },
 ];
 
 export function missingDebianPackages() {
-  return needed.filter((entry) => !onPath(entry.program));
+  return needed.filter((entry) => (entry.file ? !existsSync(entry.file) : !onPath(entry.program)));
 }
 
 function onPath(program) {

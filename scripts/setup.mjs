@@ -66,8 +66,19 @@ function installDebianPackages() {
 
 export async function build() {
   if (!run('tsc', ['-b'])) return false;
+  await buildGuestProgram();
   const { bundle } = await import('./bundle.mjs');
   return bundle(root);
+}
+
+/** Without a compiler everything but real sandboxes works, so this says what is missing and goes on. */
+async function buildGuestProgram() {
+  const { buildGuest } = await import('../packages/guest/build.mjs');
+  try {
+    buildGuest({ quiet: true });
+  } catch (error) {
+    console.log(`setup: ${error.stderr?.toString().trim() || error.message}`);
+  }
 }
 
 export function setup() {

@@ -27,6 +27,12 @@ export const componentErrors = {
     'Repeat it in a moment; recreate the sandbox if it stays so.',
     later,
   ),
+  port_refused: row(
+    'failed',
+    'Nothing listens on the port in the sandbox',
+    'Start what should listen there; it may be on its way.',
+    later,
+  ),
   instance_lost: row(
     'failed',
     'The sandbox has vanished from its backend',

@@ -55,6 +55,13 @@ export const requestErrors = {
     later,
   ),
 
+  file_invalid: row(
+    'invalid',
+    'The file operation does not fit the file',
+    'The message says what is in the way: a folder where a file is meant, a name that is too long, a folder that is not empty.',
+  ),
+  file_exists: row('conflict', 'There is already something of that name', 'Choose another name, or replace it.'),
+
   // Who asks
   unauthenticated: row(
     'unauthenticated',
@@ -72,6 +79,12 @@ export const requestErrors = {
     'forbidden',
     'The sandbox belongs to another principal of the project',
     'Ask its principal, or use a key with the scope `manage`.',
+  ),
+
+  file_forbidden: row(
+    'forbidden',
+    'The user in the sandbox may not do this to the file',
+    'Act as another user, such as `root`, or change its mode.',
   ),
 
   // Things that are not there

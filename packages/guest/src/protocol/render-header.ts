@@ -71,7 +71,7 @@ const descriptorTypes = [
   '};',
 ];
 
-function renderMessage(def: MessageDef): string[] {
+export function renderMessage(def: MessageDef): string[] {
   const fields = Object.entries(def.fields);
   const lines: string[] = [];
   for (const [key, { tag, choices }] of fields) {
@@ -108,7 +108,7 @@ function renderMethod(name: (typeof methodNames)[number]): string {
   return `  {${hex(number, 4)}, ${flags}, ${reference(params)}, ${reference(record)}, ${reference(result)}},`;
 }
 
-function define(name: string, value: string): string {
+export function define(name: string, value: string): string {
   const constant = name.replaceAll('.', '_').replace(/([a-z0-9])([A-Z])/g, '$1_$2');
   return `#define CAISSON_${constant.toUpperCase()} ${value}`;
 }

@@ -1,0 +1,139 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { GuestClient, GuestListener } from '@caisson/guest';
+import { type Benchmark, median, percentile, type Report } from './report.ts';
+
+/** What packages/guest/build.mjs makes; the compiled benchmarks lie in bench/dist/bench. */
+const native = [join(import.meta.dirname, '..'), join(import.meta.dirname, '..', '..', '..')]
+  .map((root) => join(root, 'packages', 'guest', 'dist', 'native', process.arch))
+  .find((folder) => existsSync(join(folder, 'caisson-guest')));
+
+const MiB = 1024 * 1024;
+
+/** Through the client and a unix socket, with the guest as PID 1 of a namespace: no HTTP, no container runtime. */
+export const guestBenchmark: Benchmark = {
+  name: 'guest',
+  async run(report) {
+    if (native === undefined) throw new Error('build the guest first: node packages/guest/build.mjs');
+    const folder = mkdtempSync(join(tmpdir(), 'caisson-bench-'));
+    const secrets = { current: randomBytes(32), next: randomBytes(32) };
+    const client = new GuestClient();
+    const path = join(folder, 'guest.sock');
+    const sandboxId = 'sbxbenchmark00000000000';
+    const ready = new Promise<void>((resolve) => {
+      const onConnection: ConstructorParameters<typeof GuestListener>[0]['onConnection'] = (connection) => {
+        client.use(connection);
+        resolve();
+      };
+      const options = { path, sandboxId, incarnation: 1, secrets, storeSecrets: () => {}, onConnection };
+      listener = new GuestListener(options);
+    });
+    await listener?.listen();
+    const argv = ['-pf', '--mount-proc', '--kill-child', join(native, 'caisson-guest'), 'guest', '--socket', path];
+    const child = spawn('unshare', [...argv, '--sandbox', sandboxId, '--incarnation', '1', '--secret-fd', '3'], {
+      stdio: ['ignore', 'inherit', 'inherit', 'pipe'],
+    });
+    (child.stdio[3] as NodeJS.WritableStream).end(secrets.current);
+    try {
+      await ready;
+      await measure(client, report, native, folder);
+    } finally {
+      child.kill('SIGKILL');
+      await new Promise((done) => child.once('exit', done));
+      client.close();
+      await listener?.close();
+      rmSync(folder, { recursive: true, force: true });
+    }
+  },
+};
+
+let listener: GuestListener | undefined;
+
+async function measure(client: GuestClient, report: Report, folder: string, scratch: string): Promise<void> {
+  const asRoot = { user: 'root' } as const;
+  const bare = execFileSync(join(folder, 'bare-spawn'), ['1000', '/bin/true'], { encoding: 'utf8' });
+  report.metric('bare.spawn.p50_ms', median(bare.trim().split('\n').map(Number)));
+
+  const exec = await times(1000, () => client.processes.exec(['/bin/true'], asRoot));
+  report.metric('guest.exec.p50_ms', median(exec));
+  report.ratio('guest.exec.to_bare', 'guest.exec.p50_ms', 'bare.spawn.p50_ms');
+
+  await times(2000, () => client.ping());
+  report.metric('guest.ping_us', median(await times(5000, () => client.ping())) * 1000);
+
+  report.metric('guest.output_mb_s', await rate(3, () => output(client, 2048)));
+  const file = join(scratch, 'gigabyte');
+  const content = Buffer.alloc(MiB, 7);
+  const gigabyte = () =>
+    (function* () {
+      for (let n = 0; n < 1024; n += 1) yield content;
+    })();
+  report.metric(
+    'guest.write_mb_s',
+    await rate(3, async () => (await client.files.write(file, gigabyte(), asRoot)).size),
+  );
+  report.metric(
+    'guest.read_mb_s',
+    await rate(3, async () => {
+      let bytes = 0;
+      for await (const chunk of client.files.read(file, asRoot)) bytes += chunk.byteLength;
+      return bytes;
+    }),
+  );
+  await client.files.remove(file, asRoot);
+  report.metric('guest.exec_under_load_p99_ms', await underLoad(client));
+}
+
+/** Fifty streams: one that writes as fast as it can, and 49 that have something to say now and then. */
+async function underLoad(client: GuestClient): Promise<number> {
+  const asRoot = { user: 'root' } as const;
+  const busy = await client.processes.spawn({ ...asRoot, argv: ['cat', '/dev/zero'] });
+  const quiet = await Promise.all(
+    Array.from({ length: 49 }, () =>
+      client.processes.spawn({ ...asRoot, argv: ['sh', '-c', 'while :; do echo tick; sleep 0.2; done'] }),
+    ),
+  );
+  const drains = [busy, ...quiet].map(async (process) => {
+    for await (const _ of process.stdout);
+  });
+  const measured = await times(500, () => client.processes.exec(['/bin/true'], asRoot));
+  await Promise.all([busy, ...quiet].map((process) => process.signal(9)));
+  await Promise.all(drains);
+  return percentile(measured, 99);
+}
+
+async function output(client: GuestClient, mib: number): Promise<number> {
+  const process = await client.processes.spawn({
+    user: 'root',
+    argv: ['dd', 'if=/dev/zero', 'bs=1M', `count=${mib}`, 'status=none'],
+  });
+  let bytes = 0;
+  for await (const chunk of process.stdout) bytes += chunk.byteLength;
+  await process.wait();
+  await process.forget();
+  return bytes;
+}
+
+async function times(count: number, work: () => Promise<unknown>): Promise<number[]> {
+  const found: number[] = [];
+  for (let n = 0; n < count; n += 1) {
+    const began = performance.now();
+    await work();
+    found.push(performance.now() - began);
+  }
+  return found;
+}
+
+/** Megabytes (10^6) per second, the median of some runs. */
+async function rate(rounds: number, work: () => Promise<number>): Promise<number> {
+  const found: number[] = [];
+  for (let n = 0; n < rounds; n += 1) {
+    const began = performance.now();
+    const bytes = await work();
+    found.push(bytes / 1e6 / ((performance.now() - began) / 1000));
+  }
+  return median(found);
+}

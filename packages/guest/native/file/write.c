@@ -1,0 +1,147 @@
+/*
+ * file.write. A replacement is a temporary in the target's directory, renamed when all of it is there: no reader ever
+ * sees half of it. A range is written in place.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "directory.h"
+#include "entry.h"
+#include "temporary.h"
+
+static bool make_parents(const char *path) {
+  char parent[path_bytes];
+  bool created;
+  strcpy(parent, path);
+  char *slash = strrchr(parent, '/');
+  if (slash == NULL || slash == parent) return true;
+  *slash = 0;
+  int error = make_directories(parent, 0755, &created);
+  if (error != 0) reply_error(error, parent);
+  return error == 0;
+}
+
+/* All input to fd from offset on; credit as it is written. 0 or an errno. */
+static int copy_input(int fd, off_t offset) {
+  struct slice piece;
+  while (input_next(&piece)) {
+    for (size_t done = 0; done < piece.size;) {
+      ssize_t n = pwrite(fd, piece.at + done, piece.size - done, offset);
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return errno;
+      done += (size_t)n;
+      offset += n;
+    }
+    reply_taken(piece.size);
+  }
+  return 0;
+}
+
+static void write_range(struct slice params, const char *path) {
+  mode_t mode = (mode_t)message_uint(params, CAISSON_TAG_FILE_WRITE_MODE, 0644);
+  int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, mode);
+  if (fd < 0) return reply_error(errno, path);
+  struct stat st;
+  if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+    close(fd);
+    return reply_code(CAISSON_ERROR_INVALID_ARGUMENT, EINVAL, "%.400s is not a regular file", path);
+  }
+  int error = copy_input(fd, (off_t)message_uint(params, CAISSON_TAG_FILE_WRITE_OFFSET, 0));
+  if (error == 0 && message_bool(params, CAISSON_TAG_FILE_WRITE_SYNC) && fsync(fd) != 0) error = errno;
+  close(fd);
+  if (error != 0) return reply_error(error, path);
+  reply_entry(path, true);
+}
+
+/* Follows symbolic links at the end of the path, so that the file is replaced and not the link. */
+static int resolve(char path[path_bytes]) {
+  for (int links = 0; links < 40; links++) {
+    char target[path_bytes], joined[path_bytes];
+    ssize_t size = readlinkat(AT_FDCWD, path, target, sizeof target - 1);
+    if (size < 0) return errno == EINVAL || errno == ENOENT ? 0 : errno;
+    target[size] = 0;
+    char *slash = strrchr(path, '/');
+    if (target[0] == '/' || slash == NULL) {
+      strcpy(path, target);
+      continue;
+    }
+    int length = snprintf(joined, sizeof joined, "%.*s/%s", (int)(slash - path), path, target);
+    if (length < 0 || (size_t)length >= sizeof joined) return ENAMETOOLONG;
+    strcpy(path, joined);
+  }
+  return ELOOP;
+}
+
+/* Mode and owner as asked, else those of the file that is replaced. Giving a file away may not be allowed: then only asked-for owners fail. */
+static int set_attributes(int fd, struct slice params, const struct stat *old) {
+  bool asked = message_has(params, CAISSON_TAG_FILE_WRITE_UID) || message_has(params, CAISSON_TAG_FILE_WRITE_GID);
+  uid_t uid = (uid_t)message_uint(params, CAISSON_TAG_FILE_WRITE_UID, old != NULL ? old->st_uid : (uint64_t)-1);
+  gid_t gid = (gid_t)message_uint(params, CAISSON_TAG_FILE_WRITE_GID, old != NULL ? old->st_gid : (uint64_t)-1);
+  if ((asked || old != NULL) && fchown(fd, uid, gid) != 0 && asked) return errno;
+  mode_t mode = (mode_t)message_uint(params, CAISSON_TAG_FILE_WRITE_MODE, old != NULL ? old->st_mode & 07777 : 0644);
+  return fchmod(fd, mode) == 0 ? 0 : errno;
+}
+
+static int finish(int directory, const char *temporary, const char *name, bool create) {
+  if (!create) return renameat(directory, temporary, directory, name) == 0 ? 0 : errno;
+  /* linkat fails when the name is there, which a rename would not; the temporary's name goes after it. */
+  if (linkat(directory, temporary, directory, name, 0) != 0) return errno;
+  unlinkat(directory, temporary, 0);
+  return 0;
+}
+
+static void write_whole(struct slice params, char path[path_bytes], bool create) {
+  int error = create ? 0 : resolve(path);
+  if (error != 0) return reply_error(error, path);
+  const char *name;
+  int directory = open_parent(path, &name);
+  if (directory < 0) return reply_error(errno, path);
+  struct stat old;
+  bool exists = fstatat(directory, name, &old, AT_SYMLINK_NOFOLLOW) == 0;
+  if (exists && (create || !S_ISREG(old.st_mode))) {
+    close(directory);
+    if (create) return reply_error(EEXIST, path);
+    if (S_ISDIR(old.st_mode)) return reply_error(EISDIR, path);
+    return reply_code(CAISSON_ERROR_INVALID_ARGUMENT, EINVAL, "%.400s is not a regular file", path);
+  }
+  char temporary[32];
+  temporary_name(temporary);
+  int fd = openat(directory, temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd < 0) {
+    error = errno;
+    close(directory);
+    return reply_error(error, path);
+  }
+  temporary_made(directory, temporary);
+  error = copy_input(fd, 0);
+  if (error == 0) error = set_attributes(fd, params, exists ? &old : NULL);
+  if (error == 0 && message_bool(params, CAISSON_TAG_FILE_WRITE_SYNC) && fsync(fd) != 0) error = errno;
+  if (close(fd) != 0 && error == 0) error = errno;
+  if (error == 0) error = finish(directory, temporary, name, create);
+  if (error != 0) temporary_discard();
+  else temporary_kept();
+  struct stat st;
+  if (error == 0 && fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) != 0) error = errno;
+  close(directory);
+  if (error != 0) return reply_error(error, path);
+  char asked[path_bytes];
+  request_path(params, CAISSON_TAG_FILE_WRITE_PATH, asked);
+  uint8_t buffer[10 * 1024];
+  struct writer w = entry_result(buffer, sizeof buffer, asked, &st);
+  reply_result(&w);
+}
+
+void do_write(struct slice params) {
+  char path[path_bytes];
+  request_path(params, CAISSON_TAG_FILE_WRITE_PATH, path);
+  uint64_t how = message_uint(params, CAISSON_TAG_FILE_WRITE_HOW, 1);
+  if (how != CAISSON_FILE_WRITE_HOW_RANGE && message_has(params, CAISSON_TAG_FILE_WRITE_OFFSET))
+    return reply_code(CAISSON_ERROR_INVALID_ARGUMENT, EINVAL, "only a range has an offset");
+  if (message_bool(params, CAISSON_TAG_FILE_WRITE_PARENTS) && !make_parents(path)) return;
+  if (how == CAISSON_FILE_WRITE_HOW_RANGE) write_range(params, path);
+  else write_whole(params, path, how == CAISSON_FILE_WRITE_HOW_CREATE);
+}

@@ -1,0 +1,69 @@
+/*
+ * One request that a worker does, or will do when one is free: the owner of its channel.
+ *
+ * Classes, so that those that may wait long hold up nobody else: a QUICK request never waits for its client and so never
+ * stalls; a STREAM waits for credit or input; a WATCH lasts until its client has enough.
+ */
+#ifndef CAISSON_JOB_H
+#define CAISSON_JOB_H
+
+#include "account.h"
+#include "loop.h"
+#include "worker.h"
+
+enum job_class { QUICK, STREAM, WATCH, job_classes };
+
+struct worker;
+
+struct job {
+  struct channel *channel;
+  enum job_class class;
+  uint16_t method;
+  uint8_t *params;
+  size_t params_size, params_sent;
+  struct worker *worker; /* NULL while it waits for one, and once the guest reads the file itself */
+  struct account *account;
+  /* What the client sent and the worker's socket has not taken. */
+  uint8_t *input;
+  size_t input_at, input_size;
+  bool begun, input_ended, end_sent;
+  /* One packet of the worker that waits for credit. */
+  uint8_t *output;
+  size_t output_at, output_size;
+  bool first_answered;
+  struct file_reader *reader;
+  struct job *next; /* in the queue of its class */
+};
+
+struct worker {
+  pid_t pid;
+  struct watch watch;
+  struct account account;
+  struct job *job;
+  enum job_class class;
+  int64_t idle_since;
+  struct worker *next;
+};
+
+/* job.c */
+void job_free(struct job *job);
+/* The worker's socket may take more, or has something: goes on as far as it can. */
+void job_pump(struct job *job);
+/* The worker is gone in the middle of it. */
+void job_abandoned(struct job *job);
+
+/* worker.c */
+void worker_assign(struct job *job);
+/* The job needs its worker no more; a worker that is not at rest ends. */
+void worker_release(struct worker *worker, bool at_rest);
+void workers_next(void);
+
+/* file-reader.c */
+bool reader_begin(struct job *job, int fd, uint64_t offset, uint64_t length);
+size_t reader_pull(struct job *job, size_t max, struct slice pieces[2]);
+void reader_sent(struct job *job, size_t size);
+void reader_free(struct file_reader *reader);
+void reader_batch_begin(void);
+void reader_trim(void);
+
+#endif

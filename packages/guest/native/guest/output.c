@@ -1,0 +1,158 @@
+/* Output of processes: from the pipe into the ring, from the ring to the one attachment. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "process.h"
+
+enum {
+  /* Read in one turn from one stream; more would make the others wait. */
+  turn_bytes = 256 * 1024,
+  /* A pipe that was once found full gets this size: fewer wake-ups of both sides. Not from the start: it costs time. */
+  large_pipe_bytes = 256 * 1024,
+};
+
+/* The first byte that must stay in the ring. */
+static uint64_t floor_of(const struct output *o) {
+  if (o->channel != NULL || !o->process->drop_when_detached) return o->seen;
+  return o->ring.end;
+}
+
+void output_close(struct output *o) {
+  loop_unwatch(&o->watch);
+  if (o->watch.fd >= 0) close(o->watch.fd);
+  o->watch.fd = -1;
+}
+
+static void finish_if_all_sent(struct output *o) {
+  struct channel *ch = o->channel;
+  if (ch == NULL || o->watch.fd >= 0 || o->sent < o->ring.end || o->process->stage == STARTING) return;
+  o->seen = o->ring.end;
+  o->channel = NULL;
+  channel_end(ch);
+}
+
+static void on_output(struct watch *watch, uint32_t events) {
+  (void)events;
+  struct output *o = container_of(watch, struct output, watch);
+  size_t total = 0;
+  while (total < turn_bytes) {
+    size_t room;
+    o->ring.floor = floor_of(o);
+    uint8_t *at = ring_room(&o->ring, &room);
+    if (at == NULL) {
+      /* Full: the process waits. A silenced watch would still report a hang-up without end, so it goes. */
+      loop_unwatch(watch);
+      break;
+    }
+    ssize_t n = read(watch->fd, at, room);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) break;
+    if (n <= 0) {
+      /* End of a pipe; EIO is the end of a terminal. */
+      output_close(o);
+      break;
+    }
+    ring_add(&o->ring, (size_t)n);
+    total += (size_t)n;
+    if (n >= 65536 && !o->large_pipe) {
+      o->large_pipe = true;
+      fcntl(watch->fd, F_SETPIPE_SZ, large_pipe_bytes);
+    }
+    if ((size_t)n < room) break;
+  }
+  if (o->channel == NULL) return;
+  finish_if_all_sent(o);
+  if (o->channel != NULL && o->process->stage != STARTING) channel_ready(o->channel);
+}
+
+void output_open(struct process *p, int stream, int fd) {
+  struct output *o = &p->out[stream];
+  o->watch = (struct watch){.fd = fd, .ready = on_output};
+  if (fd >= 0) loop_watch(&o->watch, EPOLLIN);
+}
+
+void output_resume(struct output *o) {
+  if (o->watch.fd >= 0) loop_watch(&o->watch, EPOLLIN);
+}
+
+void output_drain(struct output *o) {
+  int waiting = 0;
+  if (o->watch.fd < 0 || ioctl(o->watch.fd, FIONREAD, &waiting) != 0) return;
+  while (waiting > 0) {
+    size_t room;
+    o->ring.floor = floor_of(o);
+    uint8_t *at = ring_room(&o->ring, &room);
+    if (at == NULL && ring_make_room(&o->ring, (size_t)waiting)) at = ring_room(&o->ring, &room);
+    if (at == NULL) return;
+    ssize_t n = read(o->watch.fd, at, room < (size_t)waiting ? room : (size_t)waiting);
+    if (n <= 0) break;
+    ring_add(&o->ring, (size_t)n);
+    waiting -= (int)n;
+  }
+  on_output(&o->watch, EPOLLIN);
+}
+
+static size_t attach_pull(struct channel *ch, size_t max, struct slice pieces[2]) {
+  struct output *o = ch->owner;
+  return o->process->stage == STARTING ? 0 : ring_read(&o->ring, o->sent, max, pieces);
+}
+
+static void attach_sent(struct channel *ch, size_t size) {
+  struct output *o = ch->owner;
+  o->sent += size;
+  finish_if_all_sent(o);
+}
+
+static void attach_credit(struct channel *ch, uint32_t size) {
+  struct output *o = ch->owner;
+  o->seen += size;
+  if (o->seen > o->sent) o->seen = o->sent;
+  output_resume(o);
+}
+
+static void attach_gone(struct channel *ch) {
+  struct output *o = ch->owner;
+  o->channel = NULL;
+  output_resume(o);
+}
+
+static const struct channel_ops attach_ops = {
+  .pull = attach_pull,
+  .sent = attach_sent,
+  .credit = attach_credit,
+  .gone = attach_gone,
+};
+
+/* The answer, once the process is known to run. */
+void attach_started(struct output *o) {
+  struct channel *ch = o->channel;
+  uint64_t at = o->from < o->ring.start ? o->ring.start : o->from;
+  o->sent = o->seen = at;
+  uint8_t buffer[64];
+  struct writer w = writer_on(buffer, sizeof buffer);
+  write_uint(&w, CAISSON_TAG_PROCESS_ATTACHED_AT, at);
+  write_uint(&w, CAISSON_TAG_PROCESS_ATTACHED_LOST, at - o->from);
+  channel_answer(ch, &w);
+  finish_if_all_sent(o);
+  if (o->channel == NULL) return;
+  output_resume(o);
+  channel_ready(ch);
+}
+
+void attach_begin(struct channel *ch, struct slice params) {
+  struct process *p = process_of(ch, params, CAISSON_TAG_PROCESS_ATTACH_ID);
+  if (p == NULL) return;
+  uint64_t stream = message_uint(params, CAISSON_TAG_PROCESS_ATTACH_STREAM, 1);
+  struct output *o = &p->out[stream == CAISSON_PROCESS_ATTACH_STREAM_STDERR ? 1 : 0];
+  uint64_t from = message_uint(params, CAISSON_TAG_PROCESS_ATTACH_FROM, 0);
+  if (o->channel != NULL) return channel_fail(ch, CAISSON_ERROR_BUSY, 0, "the stream is attached already");
+  if (from > o->ring.end)
+    return channel_fail(ch, CAISSON_ERROR_INVALID_ARGUMENT, 0, "only %llu bytes were read",
+                        (unsigned long long)o->ring.end);
+  o->channel = ch;
+  o->from = from;
+  channel_own(ch, &attach_ops, o);
+  if (p->stage != STARTING) attach_started(o);
+}

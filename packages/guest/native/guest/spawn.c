@@ -1,0 +1,315 @@
+/* process.spawn: checks, forks, and answers when it is known whether the program runs. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "../wire/error-code.h"
+#include "account.h"
+#include "process.h"
+#include "pty.h"
+
+enum { command_max = 1024, default_grace_ms = 5000 };
+
+/* What the child needs, all in one allocation that both sides free or forget. */
+struct arguments {
+  char **argv, **env;
+  char *text;
+};
+
+static size_t count_items(struct slice params, uint16_t tag, size_t *bytes) {
+  size_t cursor = 0, count = 0;
+  struct slice item;
+  while (message_next(params, tag, &cursor, &item)) {
+    count++;
+    *bytes += item.size + 1;
+  }
+  return count;
+}
+
+static void copy_items(struct slice params, uint16_t tag, char **list, size_t at, char **text) {
+  size_t cursor = 0;
+  struct slice item;
+  while (message_next(params, tag, &cursor, &item)) {
+    list[at++] = *text;
+    if (item.size > 0) memcpy(*text, item.at, item.size);
+    (*text)[item.size] = 0;
+    *text += item.size + 1;
+  }
+  list[at] = NULL;
+}
+
+/* The variables of a login, where the caller's do not name them. */
+static size_t base_env(char **list, char *text, size_t room, const struct account *a, struct slice params, bool pty) {
+  const char *path = getenv("PATH");
+  const char *names[] = {"PATH", "HOME", "USER", "SHELL", "TERM"};
+  const char *values[] = {path != NULL ? path : "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", a->home,
+                          a->name, a->shell, pty ? "xterm-256color" : "dumb"};
+  size_t count = 0;
+  for (size_t i = 0; i < 5; i++) {
+    size_t length = strlen(names[i]), cursor = 0;
+    struct slice item;
+    bool given = false;
+    while (!given && message_next(params, CAISSON_TAG_PROCESS_SPAWN_ENV, &cursor, &item))
+      given = item.size > length && memcmp(item.at, names[i], length) == 0 && item.at[length] == '=';
+    if (given) continue;
+    int size = snprintf(text, room, "%s=%s", names[i], values[i]);
+    if (size < 0 || (size_t)size >= room) continue;
+    list[count++] = text;
+    text += size + 1;
+    room -= (size_t)size + 1;
+  }
+  return count;
+}
+
+static bool gather(struct slice params, const struct account *account, bool pty, struct arguments *out) {
+  enum { base_count = 5, base_bytes = 16 * 1024 };
+  size_t bytes = 0;
+  size_t argc = count_items(params, CAISSON_TAG_PROCESS_SPAWN_ARGV, &bytes);
+  size_t envc = count_items(params, CAISSON_TAG_PROCESS_SPAWN_ENV, &bytes);
+  char **lists = malloc((argc + envc + base_count + 2) * sizeof *lists + bytes + base_bytes);
+  if (lists == NULL) return false;
+  out->argv = lists;
+  out->env = lists + argc + 1;
+  char *text = (char *)(lists + argc + envc + base_count + 2);
+  size_t base = 0;
+  if (message_bool(params, CAISSON_TAG_PROCESS_SPAWN_INHERIT_ENV))
+    base = base_env(out->env, text, base_bytes, account, params, pty);
+  text += base_bytes;
+  copy_items(params, CAISSON_TAG_PROCESS_SPAWN_ARGV, out->argv, 0, &text);
+  copy_items(params, CAISSON_TAG_PROCESS_SPAWN_ENV, out->env, base, &text);
+  return true;
+}
+
+static char *join_command(struct slice params) {
+  char *command = malloc(command_max + 1);
+  if (command == NULL) return NULL;
+  size_t size = 0, cursor = 0;
+  struct slice item;
+  while (size < command_max && message_next(params, CAISSON_TAG_PROCESS_SPAWN_ARGV, &cursor, &item)) {
+    if (size > 0) command[size++] = ' ';
+    size_t n = item.size < command_max - size ? item.size : command_max - size;
+    if (n > 0) memcpy(command + size, item.at, n);
+    size += n;
+  }
+  command[size] = 0;
+  char *fitted = realloc(command, size + 1);
+  return fitted == NULL ? command : fitted;
+}
+
+static bool keep_tags(struct process *p, struct slice params) {
+  size_t bytes = 0;
+  p->tag_count = count_items(params, CAISSON_TAG_PROCESS_SPAWN_TAGS, &bytes);
+  if (p->tag_count == 0) return true;
+  p->tags = malloc(bytes);
+  if (p->tags == NULL) return false;
+  char *text = p->tags;
+  size_t cursor = 0;
+  struct slice item;
+  while (message_next(params, CAISSON_TAG_PROCESS_SPAWN_TAGS, &cursor, &item)) {
+    if (item.size > 0) memcpy(text, item.at, item.size);
+    text[item.size] = 0;
+    text += item.size + 1;
+  }
+  return true;
+}
+
+/* Descriptors of the child in child[], the guest's ends in ours[] (stdin, stdout, stderr, exec). */
+struct ends {
+  int child[3], ours[3], exec[2];
+};
+
+static void close_all(int *fds, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (fds[i] >= 0) close(fds[i]);
+}
+
+static bool make_pipe(int *reader, int *writer, bool we_read) {
+  int fds[2];
+  if (pipe2(fds, O_CLOEXEC) != 0) return false;
+  *reader = fds[0];
+  *writer = fds[1];
+  fcntl(we_read ? fds[0] : fds[1], F_SETFL, O_NONBLOCK);
+  return true;
+}
+
+static bool make_ends(struct ends *e, struct slice params, const struct account *account) {
+  struct slice size = message_bytes(params, CAISSON_TAG_PROCESS_SPAWN_PTY);
+  if (!make_pipe(&e->exec[0], &e->exec[1], true)) return false;
+  if (size.at != NULL) {
+    uint16_t rows = (uint16_t)message_uint(size, CAISSON_TAG_PTY_SIZE_ROWS, 24);
+    uint16_t columns = (uint16_t)message_uint(size, CAISSON_TAG_PTY_SIZE_COLUMNS, 80);
+    if (!pty_open(rows, columns, account->uid, &e->ours[1], &e->child[0])) return false;
+    e->child[1] = fcntl(e->child[0], F_DUPFD_CLOEXEC, 0);
+    e->child[2] = fcntl(e->child[0], F_DUPFD_CLOEXEC, 0);
+    /* Watched on its own, and the loop takes a descriptor once. */
+    e->ours[0] = fcntl(e->ours[1], F_DUPFD_CLOEXEC, 0);
+    return e->child[1] >= 0 && e->child[2] >= 0 && e->ours[0] >= 0;
+  }
+  if (message_bool(params, CAISSON_TAG_PROCESS_SPAWN_STDIN)) {
+    if (!make_pipe(&e->child[0], &e->ours[0], false)) return false;
+  } else {
+    e->child[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (e->child[0] < 0) return false;
+  }
+  return make_pipe(&e->ours[1], &e->child[1], true) && make_pipe(&e->ours[2], &e->child[2], true);
+}
+
+static void answer_spawned(struct channel *ch, const struct process *p, bool existed) {
+  uint8_t buffer[64];
+  struct writer w = writer_on(buffer, sizeof buffer);
+  write_uint(&w, CAISSON_TAG_PROCESS_SPAWNED_PID, (uint64_t)p->pid);
+  write_uint(&w, CAISSON_TAG_PROCESS_SPAWNED_STARTED_AT, (uint64_t)p->started_at);
+  write_bool(&w, CAISSON_TAG_PROCESS_SPAWNED_EXISTED, existed);
+  channel_answer(ch, &w);
+}
+
+static void fail_spawn(struct process *p, int error) {
+  if (p->spawning != NULL)
+    channel_fail(p->spawning, error_code(error), error, "%s: %s", p->command, strerror(error));
+  for (int i = 0; i < 2; i++) {
+    struct channel *ch = p->out[i].channel;
+    p->out[i].channel = NULL;
+    if (ch != NULL) channel_fail(ch, CAISSON_ERROR_PROCESS_NOT_FOUND, 0, "the process did not start");
+  }
+  struct channel *in = p->in.channel;
+  p->in.channel = NULL;
+  if (in != NULL) channel_fail(in, CAISSON_ERROR_PROCESS_NOT_FOUND, 0, "the process did not start");
+  while (p->waiters != NULL) {
+    struct waiter *waiter = p->waiters;
+    p->waiters = waiter->next;
+    channel_fail(waiter->channel, CAISSON_ERROR_PROCESS_NOT_FOUND, 0, "the process did not start");
+    free(waiter);
+  }
+  process_remove(p);
+}
+
+bool spawn_settle(struct process *p) {
+  int error = 0;
+  ssize_t n = read(p->exec.fd, &error, sizeof error);
+  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return false;
+  if (n == (ssize_t)sizeof error) {
+    fail_spawn(p, error);
+    return true;
+  }
+  loop_unwatch(&p->exec);
+  close(p->exec.fd);
+  p->exec.fd = -1;
+  p->stage = RUNNING;
+  if (p->spawning != NULL) answer_spawned(p->spawning, p, false);
+  p->spawning = NULL;
+  for (int i = 0; i < 2; i++)
+    if (p->out[i].channel != NULL) attach_started(&p->out[i]);
+  return true;
+}
+
+static void on_exec(struct watch *watch, uint32_t events) {
+  (void)events;
+  spawn_settle(container_of(watch, struct process, exec));
+}
+
+static void spawn_gone(struct channel *ch) { ((struct process *)ch->owner)->spawning = NULL; }
+static const struct channel_ops spawn_ops = {.gone = spawn_gone};
+
+static void on_timeout(struct timer *timer);
+
+static void begin_life(struct process *p, struct slice params, const struct ends *e) {
+  p->exec = (struct watch){.fd = e->exec[0], .ready = on_exec};
+  loop_watch(&p->exec, EPOLLIN);
+  uint64_t ring = message_uint(params, CAISSON_TAG_PROCESS_SPAWN_RING_BYTES, CAISSON_LIMIT_RING_DEFAULT);
+  p->out[0].ring.max = p->out[1].ring.max = ring;
+  output_open(p, 0, e->ours[1]);
+  output_open(p, 1, e->ours[2]);
+  input_open(p, e->ours[0]);
+  p->grace_ms = (uint32_t)message_uint(params, CAISSON_TAG_PROCESS_SPAWN_GRACE_MS, default_grace_ms);
+  uint64_t timeout = message_uint(params, CAISSON_TAG_PROCESS_SPAWN_TIMEOUT_MS, 0);
+  p->timeout.fire = on_timeout;
+  if (timeout > 0) timer_set(&p->timeout, loop_now() + (int64_t)timeout);
+}
+
+static void on_timeout(struct timer *timer) {
+  struct process *p = container_of(timer, struct process, timeout);
+  if (p->timed_out) {
+    /* Unless the number has become another's: then its group is long gone. */
+    if (process_by_pid(p->pid) == p) kill(-p->pid, SIGKILL);
+    return;
+  }
+  p->timed_out = true;
+  kill(-p->pid, SIGTERM);
+  timer_set(timer, loop_now() + p->grace_ms);
+}
+
+/* 0 or an errno. The child never comes back from here. */
+static int start(struct process *p, struct slice params, const struct account *account) {
+  struct ends e = {{-1, -1, -1}, {-1, -1, -1}, {-1, -1}};
+  struct arguments arguments = {NULL, NULL, NULL};
+  char cwd[CAISSON_LIMIT_PATH_MAX + 1];
+  struct slice given = message_bytes(params, CAISSON_TAG_PROCESS_SPAWN_CWD);
+  if (given.at != NULL) memcpy(cwd, given.at, given.size);
+  cwd[given.size] = 0;
+  p->pty = message_has(params, CAISSON_TAG_PROCESS_SPAWN_PTY);
+  int error = 0;
+  p->command = join_command(params);
+  if (p->command == NULL || !keep_tags(p, params) || !gather(params, account, p->pty, &arguments)) error = ENOMEM;
+  else if (!make_ends(&e, params, account)) error = errno;
+  if (error == 0) {
+    p->started_at = wall_now();
+    p->pid = fork();
+    if (p->pid < 0) error = errno;
+    if (p->pid == 0) {
+      struct launch launch = {arguments.argv, arguments.env, given.at == NULL ? NULL : cwd, account,
+                              {e.child[0], e.child[1], e.child[2]}, e.exec[1], p->pty};
+      launch_run(&launch);
+    }
+  }
+  free(arguments.argv);
+  close_all(e.child, 3);
+  if (e.exec[1] >= 0) close(e.exec[1]);
+  if (error != 0) {
+    close_all(e.ours, 3);
+    if (e.exec[0] >= 0) close(e.exec[0]);
+    return error;
+  }
+  process_index_pid(p);
+  begin_life(p, params, &e);
+  return 0;
+}
+
+void spawn_begin(struct channel *ch, struct slice params) {
+  struct slice id = message_bytes(params, CAISSON_TAG_PROCESS_SPAWN_ID);
+  struct process *known = process_find((const char *)id.at, id.size);
+  if (known != NULL && known->stage != STARTING) return answer_spawned(ch, known, true);
+  if (known != NULL && known->spawning == NULL) {
+    /* Its first caller's connection was lost before the answer. */
+    known->spawning = ch;
+    return channel_own(ch, &spawn_ops, known);
+  }
+  if (known != NULL) return channel_fail(ch, CAISSON_ERROR_BUSY, 0, "the process is being started");
+  if (shutting_down()) return channel_fail(ch, CAISSON_ERROR_SHUTTING_DOWN, 0, "the sandbox ends");
+  if (!message_has(params, CAISSON_TAG_PROCESS_SPAWN_ARGV))
+    return channel_fail(ch, CAISSON_ERROR_INVALID_ARGUMENT, 0, "argv is empty");
+  static struct account account; /* the child's copy is its own; too large for the stack to like */
+  struct slice user = message_bytes(params, CAISSON_TAG_PROCESS_SPAWN_USER);
+  const char *name = user.at == NULL ? "user" : (const char *)user.at;
+  size_t size = user.at == NULL ? 4 : user.size;
+  if (!account_find(name, size, &account))
+    return channel_fail(ch, CAISSON_ERROR_USER_NOT_FOUND, 0, "there is no user %.*s", (int)size, name);
+  struct process *p = process_add((const char *)id.at, id.size);
+  if (p == NULL)
+    return channel_fail(ch, CAISSON_ERROR_LIMIT_REACHED, 0, "%d processes are kept", CAISSON_LIMIT_PROCESSES_MAX);
+  memcpy(p->user, account.name, sizeof p->user);
+  p->drop_when_detached = message_uint(params, CAISSON_TAG_PROCESS_SPAWN_WHEN_DETACHED, 0) ==
+                          CAISSON_PROCESS_SPAWN_WHEN_DETACHED_DROP;
+  int error = start(p, params, &account);
+  if (error != 0) {
+    channel_fail_errno(ch, error, "the process could not be started");
+    process_remove(p);
+    return;
+  }
+  p->spawning = ch;
+  channel_own(ch, &spawn_ops, p);
+}

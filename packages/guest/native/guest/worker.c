@@ -1,0 +1,210 @@
+/* The workers: started when a request needs one, kept while they are warm, ended when a request is cancelled. */
+#include "worker.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "connection.h"
+#include "job.h"
+#include "process.h"
+
+enum {
+  /* A worker costs a process of the sandbox's limit and some hundred KB; a cold start costs about 0.2 ms. */
+  idle_max = 4,
+  idle_ms = 2000,
+};
+
+/* Busy at once. QUICK is bounded by the processors, the others by what a sandbox can bear. */
+static const size_t class_max[job_classes] = {[QUICK] = 8, [STREAM] = 128, [WATCH] = 128};
+static size_t busy[job_classes];
+static struct job *queue_head[job_classes], *queue_tail[job_classes];
+static struct worker *workers;
+static struct timer trim_timer;
+
+static void on_worker(struct watch *watch, uint32_t events) {
+  (void)events;
+  struct worker *worker = container_of(watch, struct worker, watch);
+  if (worker->job != NULL) return job_pump(worker->job);
+  /* An idle worker has nothing to say: it is gone. */
+  worker_release(worker, false);
+}
+
+static void unlink_worker(struct worker *worker) {
+  struct worker **link = &workers;
+  while (*link != worker) link = &(*link)->next;
+  *link = worker->next;
+  loop_unwatch(&worker->watch);
+  close(worker->watch.fd);
+  free(worker);
+}
+
+/* Everything of the guest that a worker must not have: descriptors, secrets, the loop. */
+__attribute__((noreturn)) static void become_worker(int fd, const struct account *account) {
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, NULL);
+  signal(SIGPIPE, SIG_IGN);
+  dial_forget_secrets();
+  loop_abandon();
+  receive_reset();
+  if (dup2(fd, 3) < 0) _exit(1);
+  if (syscall(SYS_close_range, 4, ~0u, 0) != 0)
+    for (int other = 4; other < 65536; other++) close(other);
+  setpgid(0, 0);
+  if (account_become(account) != 0) _exit(1);
+  /* The user's other processes share its uid; they must not read or steer this one. */
+  prctl(PR_SET_DUMPABLE, 0);
+  prctl(PR_SET_NAME, "caisson-files");
+  if (chdir(account->home) != 0) (void)!chdir("/");
+  umask(022);
+  serve(3);
+}
+
+static struct worker *start_worker(const struct account *account, int *error) {
+  int ends[2];
+  struct worker *worker = calloc(1, sizeof *worker);
+  *error = ENOMEM;
+  if (worker == NULL) return NULL;
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+    *error = errno;
+    free(worker);
+    return NULL;
+  }
+  worker->pid = fork();
+  if (worker->pid == 0) become_worker(ends[1], account);
+  *error = errno;
+  close(ends[1]);
+  if (worker->pid < 0) {
+    close(ends[0]);
+    free(worker);
+    return NULL;
+  }
+  worker->account = *account;
+  worker->watch = (struct watch){.fd = ends[0], .ready = on_worker};
+  worker->next = workers;
+  workers = worker;
+  return worker;
+}
+
+static struct worker *idle_worker(const struct account *account) {
+  for (struct worker *worker = workers; worker != NULL; worker = worker->next)
+    if (worker->job == NULL && memcmp(&worker->account, account, sizeof *account) == 0) return worker;
+  return NULL;
+}
+
+static void on_trim(struct timer *timer) {
+  int64_t oldest = 0;
+  for (struct worker *worker = workers, *next; worker != NULL; worker = next) {
+    next = worker->next;
+    if (worker->job != NULL) continue;
+    if (loop_now() - worker->idle_since >= idle_ms) unlink_worker(worker);
+    else if (oldest == 0 || worker->idle_since < oldest) oldest = worker->idle_since;
+  }
+  if (oldest != 0) timer_set(timer, oldest + idle_ms);
+}
+
+void workers_trim(void) {
+  for (struct worker *worker = workers, *next; worker != NULL; worker = next) {
+    next = worker->next;
+    if (worker->job == NULL) unlink_worker(worker);
+  }
+}
+
+static void rest(struct worker *worker) {
+  size_t idle = 0;
+  for (struct worker *other = workers; other != NULL; other = other->next) idle += other->job == NULL;
+  if (idle > idle_max) return unlink_worker(worker);
+  worker->idle_since = loop_now();
+  loop_watch(&worker->watch, EPOLLIN);
+  trim_timer.fire = on_trim;
+  if (trim_timer.slot == 0) timer_set(&trim_timer, loop_now() + idle_ms);
+}
+
+void worker_release(struct worker *worker, bool at_rest) {
+  struct job *job = worker->job;
+  worker->job = NULL;
+  if (job != NULL) {
+    job->worker = NULL;
+    busy[worker->class]--;
+  }
+  if (at_rest) {
+    rest(worker);
+  } else {
+    /* One that takes input may have a temporary to remove: it sees its socket close. Any other has nothing to lose. */
+    bool cleans = job != NULL && (job->method == CAISSON_METHOD_FILE_WRITE || job->method == CAISSON_METHOD_FILE_TAR_IN);
+    if (!cleans && worker->pid > 0) kill(worker->pid, SIGKILL);
+    unlink_worker(worker);
+  }
+}
+
+static bool give(struct job *job) {
+  int error = 0;
+  struct worker *worker = idle_worker(job->account);
+  if (worker == NULL) worker = start_worker(job->account, &error);
+  if (worker == NULL) {
+    struct channel *ch = job->channel;
+    job_free(job);
+    channel_fail_errno(ch, error, "no worker for files could be started");
+    return false;
+  }
+  /* It was only wanted to find the worker; a thousand requests that wait for their clients need not keep it. */
+  free(job->account);
+  job->account = NULL;
+  busy[job->class]++;
+  worker->class = job->class;
+  worker->job = job;
+  job->worker = worker;
+  job_pump(job);
+  return true;
+}
+
+void worker_assign(struct job *job) {
+  if (busy[job->class] < class_max[job->class] && queue_head[job->class] == NULL) {
+    give(job);
+    return;
+  }
+  job->next = NULL;
+  if (queue_tail[job->class] != NULL) queue_tail[job->class]->next = job;
+  else queue_head[job->class] = job;
+  queue_tail[job->class] = job;
+}
+
+/* Called at the end of each turn: gives free places to those that wait. */
+void workers_next(void) {
+  for (int class = 0; class < job_classes; class++) {
+    while (queue_head[class] != NULL && busy[class] < class_max[class]) {
+      struct job *job = queue_head[class];
+      queue_head[class] = job->next;
+      if (queue_head[class] == NULL) queue_tail[class] = NULL;
+      job->next = NULL;
+      if (job->channel == NULL) job_free(job); /* cancelled while it waited */
+      else give(job);
+    }
+  }
+}
+
+static bool is_listed(const struct worker *worker) {
+  const struct worker *other = workers;
+  while (other != NULL && other != worker) other = other->next;
+  return other != NULL;
+}
+
+bool worker_reaped(pid_t pid) {
+  struct worker *worker = workers;
+  while (worker != NULL && worker->pid != pid) worker = worker->next;
+  if (worker == NULL) return false;
+  /* Its number may be another's from now on. */
+  worker->pid = 0;
+  /* What it said last is still in the socket, and behind it the end, which lets the job and the worker go. */
+  if (worker->job != NULL) job_pump(worker->job);
+  if (is_listed(worker) && worker->job == NULL) unlink_worker(worker);
+  return true;
+}

@@ -1,0 +1,53 @@
+import { Duplex } from 'node:stream';
+import type { GuestChannel } from './guest-channel.ts';
+
+/**
+ * A channel with bytes in both directions as a stream. Half-close is right: `end()` ends our direction alone, and theirs
+ * ends on its own. Destroying it resets the channel.
+ */
+export class ChannelDuplex extends Duplex {
+  readonly #channel: GuestChannel;
+  #isReading = false;
+
+  constructor(channel: GuestChannel) {
+    super({
+      allowHalfOpen: true,
+      autoDestroy: true,
+      readableHighWaterMark: 256 * 1024,
+      writableHighWaterMark: 256 * 1024,
+    });
+    this.#channel = channel;
+    // A reset must be seen also by one who neither reads nor writes at the moment.
+    channel.onFailed = (error) => this.destroy(error);
+  }
+
+  override _read(): void {
+    if (this.#isReading) return;
+    this.#isReading = true;
+    this.#channel.read().then(
+      (chunk) => {
+        this.#isReading = false;
+        if (this.push(chunk ?? null) && chunk !== undefined) this._read();
+      },
+      (error: Error) => {
+        this.#isReading = false;
+        this.destroy(error);
+      },
+    );
+  }
+
+  override _write(chunk: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
+    this.#channel.write(chunk).then(() => done(), done);
+  }
+
+  override _final(done: (error?: Error | null) => void): void {
+    this.#channel.end();
+    done();
+  }
+
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    this.#channel.onFailed = undefined;
+    this.#channel.cancel(error ?? new Error('the stream was destroyed'));
+    done(error);
+  }
+}

@@ -1,0 +1,68 @@
+import type { Duplex } from 'node:stream';
+
+/**
+ * Frames to the stream. All frames of one turn of the event loop leave in one `writev`; data waits when the stream has
+ * more than it can take, everything else does not, because it is bounded by the number of channels.
+ */
+/** Above this data waits. Less makes the kernel's buffer run dry; more only grows the queue in front of small requests. */
+const highWater = 512 * 1024;
+/** Below this the frames of a turn are joined. */
+const joinBytes = 16 * 1024;
+
+export class FrameOutput {
+  readonly #stream: Duplex;
+  #queue: Uint8Array[] = [];
+  #queued = 0;
+  #scheduled = false;
+  #drained: Promise<void> | undefined;
+  #open: (() => void) | undefined;
+
+  constructor(stream: Duplex) {
+    this.#stream = stream;
+    stream.on('drain', () => this.release());
+  }
+
+  push(...parts: readonly Uint8Array[]): void {
+    for (const part of parts) {
+      this.#queue.push(part);
+      this.#queued += part.byteLength;
+    }
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    queueMicrotask(() => this.flush());
+  }
+
+  flush(): void {
+    this.#scheduled = false;
+    const queue = this.#queue;
+    if (queue.length === 0 || this.#stream.destroyed) return;
+    const queued = this.#queued;
+    this.#queue = [];
+    this.#queued = 0;
+    // Many small frames are cheaper as one buffer than as a vector; large ones are not worth a copy.
+    if (queued <= joinBytes) {
+      const [only] = queue;
+      this.#stream.write(queue.length === 1 && only !== undefined ? only : Buffer.concat(queue, queued));
+      return;
+    }
+    this.#stream.cork();
+    for (const part of queue) this.#stream.write(part);
+    this.#stream.uncork();
+  }
+
+  /** Undefined when more may be written now. */
+  room(): Promise<void> | undefined {
+    if (this.#stream.writableLength + this.#queued < highWater) return undefined;
+    this.#drained ??= new Promise((resolve) => {
+      this.#open = resolve;
+    });
+    return this.#drained;
+  }
+
+  /** Lets everybody go on who waits for room; also when the stream is gone, so that they notice. */
+  release(): void {
+    this.#open?.();
+    this.#open = undefined;
+    this.#drained = undefined;
+  }
+}

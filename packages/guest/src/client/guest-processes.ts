@@ -1,0 +1,155 @@
+import { CaissonError, newId } from '@caisson/contract';
+import { limits } from '../protocol/limits.ts';
+import type { MethodRecord, Params } from '../protocol/methods.ts';
+import { collect } from './collect.ts';
+import type { GuestClient } from './guest-client.ts';
+import type { GuestConnection } from './guest-connection.ts';
+import { decodeResult, open } from './open-channel.ts';
+import type { ExitStatus } from './process-handle.ts';
+import { ProcessHandle } from './process-handle.ts';
+import { ConnectionLost } from './translate-error.ts';
+
+export interface SpawnOptions {
+  readonly argv: readonly string[];
+  readonly env?: Readonly<Record<string, string>> | undefined;
+  /** Begin with the user's PATH, HOME, USER, SHELL and TERM; true when absent. */
+  readonly inheritEnv?: boolean | undefined;
+  readonly cwd?: string | undefined;
+  readonly user?: string | undefined;
+  readonly pty?: { readonly rows: number; readonly columns: number } | undefined;
+  readonly stdin?: boolean | undefined;
+  readonly tags?: readonly string[] | undefined;
+  readonly timeoutMs?: number | undefined;
+  readonly graceMs?: number | undefined;
+  readonly ringBytes?: number | undefined;
+  /** At a full ring with nobody attached: `wait` (when absent) or `drop` the oldest. */
+  readonly whenDetached?: 'wait' | 'drop' | undefined;
+  /** Its id; a fresh one when absent. A repetition with the same id finds the same process. */
+  readonly id?: string | undefined;
+  /** Whether output is read from the start; true when absent. */
+  readonly attach?: boolean | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface ExecOptions extends Omit<SpawnOptions, 'argv' | 'attach' | 'stdin'> {
+  readonly input?: Uint8Array | string | undefined;
+  /** Most bytes kept of each stream; 1 MiB when absent. What is more is read and dropped. */
+  readonly maxBytes?: number | undefined;
+}
+
+export interface ExecResult extends ExitStatus {
+  readonly stdout: Buffer;
+  readonly stderr: Buffer;
+  /** Bytes that were dropped because of `maxBytes`. */
+  readonly dropped: number;
+}
+
+export type ProcessInfo = MethodRecord<'process.list'>['processes'][number];
+
+export class GuestProcesses {
+  readonly #client: GuestClient;
+
+  constructor(client: GuestClient) {
+    this.#client = client;
+  }
+
+  /** Starts a process. Spawn, both attachments and the wait leave in one write: that is one round trip. */
+  async spawn(options: SpawnOptions): Promise<ProcessHandle> {
+    const params = spawnParams(options);
+    return await this.#client.onConnection('process.spawn', options.signal, async (connection) => {
+      const handle = new ProcessHandle(this.#client, params.id);
+      const channel = open(connection, 'process.spawn', params, { signal: options.signal });
+      if (options.attach !== false) handle.attachTo(connection, options.pty === undefined);
+      handle.waitOn(connection);
+      handle.started(decodeResult('process.spawn', await channel.result));
+      return handle;
+    });
+  }
+
+  /** A process that runs already, or ended and was not forgotten. Its output begins at the given offsets. */
+  attach(id: string, from: { readonly stdout?: number; readonly stderr?: number } = {}): ProcessHandle {
+    return new ProcessHandle(this.#client, id, from);
+  }
+
+  /** Runs a command to its end and forgets it. Output of daemons that it left behind is not waited for. */
+  async exec(argv: readonly string[], options: ExecOptions = {}): Promise<ExecResult> {
+    const { input, maxBytes = 1_048_576, ...rest } = options;
+    const process = await this.spawn({ ...rest, argv, stdin: input !== undefined });
+    const stop = () => void process.signal(9).catch(() => {});
+    options.signal?.addEventListener('abort', stop, { once: true });
+    try {
+      const feeding = input === undefined ? undefined : feed(process, input);
+      const ended = process.wait(options.signal);
+      const [exit, stdout, stderr] = await Promise.all([
+        ended,
+        collect(
+          process.stdout,
+          maxBytes,
+          ended.then(({ stdoutBytes }) => stdoutBytes),
+        ),
+        collect(
+          process.stderr,
+          maxBytes,
+          ended.then(({ stderrBytes }) => stderrBytes),
+        ),
+      ]);
+      await feeding;
+      return { ...exit, stdout: stdout.bytes, stderr: stderr.bytes, dropped: stdout.dropped + stderr.dropped };
+    } finally {
+      options.signal?.removeEventListener('abort', stop);
+      process.detach();
+      // Its status is ours by now; a guest that is gone has forgotten it anyway.
+      void process.forget().catch(() => {});
+    }
+  }
+
+  async list(
+    filter: { readonly id?: string | undefined; readonly tag?: string | undefined } = {},
+    signal?: AbortSignal,
+  ): Promise<ProcessInfo[]> {
+    const params: Params<'process.list'> = {
+      ...(filter.id === undefined ? {} : { id: filter.id }),
+      ...(filter.tag === undefined ? {} : { tag: filter.tag }),
+    };
+    return await this.#client.onConnection('process.list', signal, async (connection: GuestConnection) => {
+      const channel = open(connection, 'process.list', params, { signal });
+      const found: ProcessInfo[] = [];
+      for await (const { processes } of channel.records<MethodRecord<'process.list'>>()) {
+        found.push(...processes);
+        if (found.length > limits.processesMax) throw new CaissonError('guest_failed', 'the guest lists without end');
+      }
+      await channel.result;
+      return found;
+    });
+  }
+}
+
+function spawnParams(options: SpawnOptions): Params<'process.spawn'> {
+  const { argv, env = {}, tags = [], cwd, user, pty, timeoutMs, graceMs, ringBytes } = options;
+  return {
+    id: options.id ?? newId('process'),
+    argv,
+    env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
+    inheritEnv: options.inheritEnv ?? true,
+    stdin: options.stdin ?? pty !== undefined,
+    tags,
+    whenDetached: options.whenDetached ?? 'wait',
+    ...(cwd === undefined ? {} : { cwd }),
+    ...(user === undefined ? {} : { user }),
+    ...(pty === undefined ? {} : { pty }),
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    ...(graceMs === undefined ? {} : { graceMs }),
+    ...(ringBytes === undefined ? {} : { ringBytes }),
+  };
+}
+
+/** A program that reads only a part of its input is no failure. */
+async function feed(process: ProcessHandle, input: Uint8Array | string): Promise<void> {
+  try {
+    await process.stdin.write(typeof input === 'string' ? Buffer.from(input) : input);
+    await process.stdin.end();
+  } catch (error) {
+    if (error instanceof ConnectionLost) throw error;
+    if (!(error instanceof CaissonError) || error.code !== 'invalid_state') throw error;
+  }
+}

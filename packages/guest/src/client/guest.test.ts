@@ -1,0 +1,4 @@
+import { buildGuest } from '../../build.mjs';
+import { describeGuest } from '../../testing/describe-guest.ts';
+
+describeGuest('the guest', () => ({ binary: buildGuest({ quiet: true }) }));

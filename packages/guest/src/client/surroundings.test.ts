@@ -1,0 +1,190 @@
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import {
+  chmodSync,
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Duplex } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
+import { beforeAll, beforeEach, expect, test } from 'vitest';
+import { skip } from '../../../../test/conformance/skips.ts';
+import { buildGuest } from '../../build.mjs';
+import { startGuest, whyNoGuest } from '../../testing/start-guest.ts';
+import { decodeMessage } from '../protocol/decode-message.ts';
+import { encodeMessage } from '../protocol/encode-message.ts';
+import { encodeFrame } from '../protocol/frame.ts';
+import { limits } from '../protocol/limits.ts';
+import { type Hello, hello, refuse } from '../protocol/messages.ts';
+import { acceptGuest } from './accept-guest.ts';
+import { GuestClient } from './guest-client.ts';
+
+/** What the guest does with where it is put: memory limits, other ways to reach it, strangers, quiet. */
+let binary: string;
+
+beforeAll(() => {
+  binary = buildGuest({ quiet: true });
+}, 120_000);
+
+beforeEach((context) => {
+  const why = whyNoGuest();
+  if (why !== undefined) skip(context, why);
+});
+
+test('an idle guest holds less than 300 KB and sleeps', async () => {
+  const guest = await startGuest({ binary });
+  try {
+    const pid = await guest.pid();
+    await guest.client.info();
+    await delay(2500);
+    const rollup = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8');
+    expect(Number(/^Rss: +(\d+) kB$/m.exec(rollup)?.[1])).toBeLessThan(300);
+    const switches = () =>
+      Number(/^voluntary_ctxt_switches:\s+(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
+    const before = switches();
+    await delay(1500);
+    expect(switches()).toBe(before);
+  } finally {
+    await guest.stop();
+  }
+});
+
+test('a process that the memory limit killed is told from one that was killed', async (context) => {
+  const group = `/sys/fs/cgroup/memory/caisson-test-${process.pid}`;
+  try {
+    mkdirSync(group);
+    writeFileSync(`${group}/memory.limit_in_bytes`, `${48 * 1024 * 1024}`);
+  } catch {
+    skip(context, 'needs a memory controller of cgroup v1 that can be written');
+  }
+  const wrapper = ['sh', '-c', `echo $$ > ${group}/cgroup.procs; exec "$@"`, 'sh'];
+  const guest = await startGuest({ binary, wrapper });
+  try {
+    const { processes } = guest.client;
+    expect(await processes.exec(['sh', '-c', 'kill -9 $$'])).toMatchObject({ why: 'signalled', signal: 9 });
+    expect(await processes.exec(['tail', '/dev/zero'])).toMatchObject({ why: 'out_of_memory', signal: 9 });
+    expect(await processes.exec(['sh', '-c', 'kill -9 $$'])).toMatchObject({ why: 'signalled', signal: 9 });
+    expect((await guest.client.stats()).memoryBytes).toBeGreaterThan(0);
+  } finally {
+    await guest.stop();
+    await delay(100);
+    rmdirSync(group);
+  }
+});
+
+test('in a user namespace with few capabilities it serves its users all the same', async (context) => {
+  const keeper = spawn('unshare', ['-U', 'sleep', '1000'], { stdio: 'ignore' });
+  const place = mkdtempSync(join(tmpdir(), 'caisson-userns-'));
+  try {
+    await delay(200);
+    chmodSync(place, 0o755);
+    const own = join(place, 'guest');
+    copyFileSync(binary, own);
+    try {
+      writeFileSync(`/proc/${keeper.pid}/uid_map`, '0 100000 65536');
+      writeFileSync(`/proc/${keeper.pid}/gid_map`, '0 100000 65536');
+    } catch (error) {
+      skip(context, `needs user namespaces: ${error}`);
+    }
+    const few = 'setuid,+setgid,+kill,+chown,+dac_override,+fowner';
+    const guest = await startGuest({
+      binary: own,
+      outer: ['nsenter', '-t', `${keeper.pid}`, '-U', '-S', '0', '-G', '0', '--'],
+      wrapper: ['setpriv', '--no-new-privs', '--bounding-set', `-all,+${few}`, '--inh-caps', '-all'],
+    });
+    try {
+      const { processes, files } = guest.client;
+      const ids = await processes.exec([
+        'sh',
+        '-c',
+        'id -u; grep -c . /proc/self/status; echo x > file; stat -c %u file',
+      ]);
+      expect(ids.stdout.toString()).toMatch(/^1000\n\d+\n1000\n$/);
+      expect((await processes.exec(['id', '-u'], { user: 'root' })).stdout.toString()).toBe('0\n');
+      expect(await files.write('made', 'x')).toMatchObject({ uid: 1000 });
+      await files.write('/home/roots', 'x', { user: 'root', mode: 0o600 });
+      await expect(files.readAll('/home/roots')).rejects.toMatchObject({ context: { guestCode: 'permission_denied' } });
+      const terminal = await processes.spawn({ argv: ['tty'], pty: { rows: 2, columns: 2 } });
+      expect(await terminal.wait()).toMatchObject({ code: 0 });
+    } finally {
+      await guest.stop();
+    }
+  } finally {
+    keeper.kill('SIGKILL');
+    rmSync(place, { recursive: true, force: true });
+  }
+});
+
+test('a guest that cannot dial is reached through a relay', async () => {
+  const name = `caisson-test-${process.pid}`;
+  const sandboxId = 'sbxabcdefghij0123456789';
+  const guest = spawn(binary, ['guest', '--relay', name, '--sandbox', sandboxId], { stdio: 'ignore' });
+  const client = new GuestClient({ patienceMs: 3000 });
+  const dial = async () => {
+    const relay = spawn(binary, ['relay', '--relay', name], { stdio: ['pipe', 'pipe', 'inherit'] });
+    const stream = Duplex.from({ readable: relay.stdout, writable: relay.stdin });
+    const connection = await acceptGuest(stream, (said) => {
+      expect(said.sandboxId).toBe(sandboxId);
+      const welcome = { version: 1, initialWindow: limits.windowInitial, maxChannels: 64 };
+      return { welcome, secrets: undefined };
+    });
+    if (connection !== undefined) client.use(connection);
+    return relay;
+  };
+  try {
+    await delay(200);
+    const first = await dial();
+    const process = await client.processes.spawn({
+      argv: ['sh', '-c', 'echo one; read x; echo $x'],
+      user: 'root',
+      stdin: true,
+    });
+    first.kill('SIGKILL');
+    await client.connection?.closed;
+    const second = await dial();
+    await process.stdin.write(Buffer.from('two\n'));
+    let text = '';
+    for await (const chunk of process.stdout) text += Buffer.from(chunk).toString();
+    expect(text).toBe('one\ntwo\n');
+    second.kill('SIGKILL');
+  } finally {
+    client.close();
+    guest.kill('SIGKILL');
+  }
+});
+
+test('a stranger and a second dialler are refused, and the guest stays', async () => {
+  const guest = await startGuest({ binary });
+  try {
+    const said = guest.connection().hello;
+    const ask = (change: Partial<Hello>) => knock(`${guest.folder}/guest.sock`, { ...said, ...change });
+    expect(await ask({ secret: randomBytes(32) })).toBe('auth_failed');
+    const { secret: _, ...without } = said;
+    expect(await knock(`${guest.folder}/guest.sock`, without)).toBe('auth_failed');
+    // The secret that the guest showed at its first dial is still the current one, so this one is proven, and one too many.
+    expect(await ask({})).toBe('already_connected');
+    expect(await ask({ sandboxId: 'sbxother' })).toBe('wrong_sandbox');
+    expect(await ask({ incarnation: 7 })).toBe('stale_incarnation');
+    expect(await guest.client.ping()).toBeGreaterThan(0);
+    expect(guest.connection().isOpen).toBe(true);
+  } finally {
+    await guest.stop();
+  }
+});
+
+/** Says hello and gives the reason of the refusal. */
+function knock(path: string, said: Hello): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(path, () => socket.write(encodeFrame('hello', 0, encodeMessage(hello, said))));
+    socket.once('data', (answer) => resolve(decodeMessage(refuse, answer.subarray(limits.headerBytes)).reason));
+    socket.once('error', reject);
+  });
+}

@@ -1,0 +1,170 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { skip } from '../../../../test/conformance/skips.ts';
+import { buildGuest } from '../../build.mjs';
+import { HostClient } from './host-client.ts';
+
+const isRoot = process.getuid?.() === 0;
+let host: HostClient;
+let folder: string;
+
+beforeAll(() => {
+  host = new HostClient(buildGuest({ quiet: true }));
+  folder = mkdtempSync(join(tmpdir(), 'caisson-host-'));
+}, 120_000);
+
+afterAll(async () => {
+  await host.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+describe('programs', () => {
+  test('a program runs with its own descriptors, environment and folder, and its output comes back', async () => {
+    const script = 'pwd; echo $A; cat; ls /proc/self/fd | wc -l; echo err >&2; exit 4';
+    const result = await host.run(['/bin/sh', '-c', script], {
+      env: { A: 'b', PATH: '/usr/bin:/bin' },
+      cwd: '/usr',
+      stdin: Buffer.from('in\n'),
+    });
+    // Its three, and the one with which ls reads the folder.
+    expect(Buffer.from(result.stdout).toString()).toBe('/usr\nb\nin\n4\n');
+    expect(Buffer.from(result.stderr).toString()).toBe('err\n');
+    expect(result).toMatchObject({ code: 4, timedOut: false });
+  });
+
+  test('output goes to files where it should, and is bounded where it does not', async () => {
+    const stdoutPath = join(folder, 'out');
+    await host.run(['/bin/echo', 'to the file'], { stdoutPath });
+    expect(readFileSync(stdoutPath, 'utf8')).toBe('to the file\n');
+    const result = await host.run(['/usr/bin/head', '-c', '1000000', '/dev/zero']);
+    expect(result).toMatchObject({ code: 0 });
+    expect(result.stdout.length).toBe(96 * 1024);
+  });
+
+  test('a timeout and an abort kill the whole group', async () => {
+    expect(
+      await host.run(['/bin/sh', '-c', 'sleep 60 & wait'], { env: { PATH: '/bin' }, timeoutMs: 100 }),
+    ).toMatchObject({ timedOut: true, signal: 9 });
+    const signal = AbortSignal.timeout(100);
+    await expect(host.run(['/bin/sleep', '60'], { signal })).rejects.toMatchObject({ code: 'request_timeout' });
+  });
+
+  test('what cannot be run says why, and a daemon does not hold up the answer', async () => {
+    await expect(host.run(['/no/such'])).rejects.toMatchObject({
+      code: 'driver_failed',
+      context: { errorName: 'ENOENT' },
+    });
+    await expect(host.run([])).rejects.toMatchObject({ context: { errorName: 'EINVAL' } });
+    const began = performance.now();
+    await host.run(['/bin/sh', '-c', 'sleep 3 &'], { env: { PATH: '/bin' } });
+    expect(performance.now() - began).toBeLessThan(1500);
+    expect(await host.start(['/bin/true'])).toBeGreaterThan(1);
+  });
+
+  test('many at once are answered each', async () => {
+    const results = await Promise.all(Array.from({ length: 100 }, (_, n) => host.run(['/bin/echo', `${n}`])));
+    expect(results.map(({ stdout }) => Buffer.from(stdout).toString())).toEqual(
+      Array.from({ length: 100 }, (_, n) => `${n}\n`),
+    );
+  });
+
+  test('a program that dies is started anew', async () => {
+    const other = new HostClient(buildGuest({ quiet: true }));
+    const { stdout } = await other
+      .run(['/bin/sh', '-c', 'kill -9 $PPID; echo $PPID'])
+      .catch(() => ({ stdout: Buffer.alloc(0) }));
+    expect(stdout.length).toBe(0);
+    await other.ping();
+    await other.close();
+  });
+});
+
+describe('mounts', () => {
+  beforeEach((context) => {
+    if (!isRoot) skip(context, 'needs root to mount');
+  });
+
+  test('a tree appears elsewhere with its ids shifted', async (context) => {
+    const source = join(folder, 'tree');
+    const target = join(folder, 'shifted');
+    mkdirSync(source);
+    mkdirSync(target);
+    writeFileSync(join(source, 'file'), 'x');
+    try {
+      await host.mountIdmapped({ source, target, firstId: 100_000, count: 65_536, readOnly: true });
+    } catch (error) {
+      if (/EINVAL|ENOSYS|EPERM/.test(String(error))) skip(context, `this file system has no idmapped mounts: ${error}`);
+      throw error;
+    }
+    expect(statSync(join(target, 'file')).uid).toBe(100_000);
+    expect(statSync(join(source, 'file')).uid).toBe(0);
+    expect(() => writeFileSync(join(target, 'other'), 'x')).toThrow('EROFS');
+    await host.unmount(target);
+  });
+
+  test('a mount is made and removed, and a failure names the call', async () => {
+    const target = join(folder, 'tmpfs');
+    mkdirSync(target);
+    await host.mount({ source: 'tmpfs', target, type: 'tmpfs', flags: 0, data: 'mode=700' });
+    writeFileSync(join(target, 'x'), '');
+    await host.unmount(target);
+    await expect(host.unmount(target)).rejects.toMatchObject({ code: 'driver_failed', context: { step: 'umount2' } });
+  });
+});
+
+describe('btrfs', () => {
+  let pool: string;
+
+  beforeAll(() => {
+    pool = join(folder, 'pool');
+    if (!isRoot) return;
+    try {
+      execFileSync('truncate', ['-s', '256M', `${pool}.img`]);
+      execFileSync('mkfs.btrfs', ['-q', `${pool}.img`]);
+      mkdirSync(pool);
+      execFileSync('mount', ['-o', 'loop', `${pool}.img`, pool]);
+    } catch {
+      pool = '';
+    }
+  });
+
+  beforeEach((context) => {
+    if (!isRoot) skip(context, 'needs root to mount');
+    if (pool === '') skip(context, 'needs btrfs-progs and loop devices');
+  });
+
+  afterAll(() => {
+    if (isRoot && pool !== '') execFileSync('umount', [pool]);
+  });
+
+  test('subvolumes are made, snapshotted, limited, measured and deleted', async () => {
+    await host.enableQuota(pool);
+    await host.enableQuota(pool);
+    const one = join(pool, 'one');
+    const two = join(pool, 'two');
+    await host.createSubvolume(one);
+    await host.limitQuota(one, 32 * 1024 * 1024);
+    writeFileSync(join(one, 'data'), Buffer.alloc(4 * 1024 * 1024, 1));
+    await host.sync(pool);
+    const usage = await host.usage(one);
+    expect(usage.bytes).toBeGreaterThan(4 * 1024 * 1024);
+    expect(usage.limit).toBe(32 * 1024 * 1024);
+    // Node has no name for EDQUOT.
+    expect(() => {
+      for (let n = 0; n < 20; n += 1) writeFileSync(join(one, `more${n}`), Buffer.alloc(4 * 1024 * 1024, n));
+    }).toThrow(/EDQUOT|UNKNOWN/);
+    await host.snapshot(one, two, { readOnly: true });
+    expect(readFileSync(join(two, 'data')).length).toBe(4 * 1024 * 1024);
+    expect(() => writeFileSync(join(two, 'x'), '')).toThrow('EROFS');
+    await host.deleteSubvolume(two);
+    await host.limitQuota(one, undefined);
+    await host.deleteSubvolume(one);
+    await expect(host.deleteSubvolume(one)).rejects.toMatchObject({
+      code: 'storage_failed',
+      context: { errorName: 'ENOENT' },
+    });
+  });
+});

@@ -1,0 +1,243 @@
+import { type ChildProcess, spawn as spawnChild } from 'node:child_process';
+import { getSystemErrorName } from 'node:util';
+import { CaissonError } from '@caisson/contract';
+import { fromAbort } from '../client/translate-error.ts';
+import { decodeMessage } from '../protocol/decode-message.ts';
+import { encodeMessage } from '../protocol/encode-message.ts';
+import type { Value } from '../protocol/field.ts';
+import { ProtocolError } from '../protocol/protocol-error.ts';
+import { type HostOperationName, hostFailed, hostOperations, hostOutputMax } from './host-messages.ts';
+
+type HostParams<O extends HostOperationName> = Value<(typeof hostOperations)[O]['params']>;
+type HostResult<O extends HostOperationName> = Value<(typeof hostOperations)[O]['result']>;
+
+export interface RunOptions {
+  readonly env?: Readonly<Record<string, string>> | undefined;
+  readonly cwd?: string | undefined;
+  readonly stdin?: Uint8Array | undefined;
+  readonly stdoutPath?: string | undefined;
+  readonly stderrPath?: string | undefined;
+  readonly timeoutMs?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export type RunResult = HostResult<'spawn'>;
+
+interface Pending {
+  readonly operation: HostOperationName;
+  readonly resolve: (payload: Buffer) => void;
+  readonly reject: (error: Error) => void;
+}
+
+const EDQUOT = 122;
+const headerBytes = 12;
+/** The largest answer: two streams of output and their fields. */
+const answerMax = 2 * hostOutputMax + 1024;
+
+/**
+ * The server's hands: starts `caisson-guest host` once and asks it for what Node cannot do, or does slowly because it
+ * would fork its large heap. One answer for each request, in any order.
+ */
+export class HostClient {
+  readonly #binary: string;
+  readonly #pending = new Map<number, Pending>();
+  #child: ChildProcess | undefined;
+  #received: Buffer = Buffer.alloc(0);
+  #nextId = 1;
+
+  constructor(binary: string) {
+    this.#binary = binary;
+  }
+
+  /** Runs a program to its end. Its environment is what is given, and nothing else. */
+  async run(argv: readonly string[], options: RunOptions = {}): Promise<RunResult> {
+    return await this.#request('spawn', { ...spawnParams(argv, options), wait: true }, options.signal);
+  }
+
+  /** Starts a program and gives its pid; it is reaped, and nobody hears of its end. */
+  async start(argv: readonly string[], options: RunOptions = {}): Promise<number> {
+    return (await this.#request('spawn', { ...spawnParams(argv, options), wait: false }, options.signal)).pid;
+  }
+
+  async ping(): Promise<void> {
+    await this.#request('ping', {});
+  }
+
+  async mount(mount: HostParams<'mount'>): Promise<void> {
+    await this.#request('mount', mount);
+  }
+
+  async unmount(target: string, options: { readonly detach?: boolean } = {}): Promise<void> {
+    await this.#request('unmount', { target, detach: options.detach ?? false });
+  }
+
+  /** The tree at `source` appears at `target` with its ids shifted: 0 as `firstId`, and so on for `count` of them. */
+  async mountIdmapped(mount: HostParams<'mountIdmapped'>): Promise<void> {
+    await this.#request('mountIdmapped', mount);
+  }
+
+  async sync(path: string): Promise<void> {
+    await this.#request('sync', { path });
+  }
+
+  async createSubvolume(path: string): Promise<void> {
+    await this.#request('subvolumeCreate', { path });
+  }
+
+  async deleteSubvolume(path: string): Promise<void> {
+    await this.#request('subvolumeDelete', { path });
+  }
+
+  async snapshot(source: string, target: string, options: { readonly readOnly?: boolean } = {}): Promise<void> {
+    await this.#request('snapshot', { source, target, readOnly: options.readOnly ?? false });
+  }
+
+  /** Simple quotas, for the whole file system. Once; a second time does nothing. */
+  async enableQuota(path: string): Promise<void> {
+    await this.#request('quotaEnable', { path });
+  }
+
+  async limitQuota(path: string, bytes: number | undefined): Promise<void> {
+    await this.#request('quotaLimit', { path, ...(bytes === undefined ? {} : { bytes }) });
+  }
+
+  async usage(path: string): Promise<HostResult<'usage'>> {
+    return await this.#request('usage', { path });
+  }
+
+  /** Ends the program once what it runs has ended. */
+  async close(): Promise<void> {
+    const child = this.#child;
+    this.#child = undefined;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+    child.stdin?.end();
+    await ended;
+  }
+
+  async #request<O extends HostOperationName>(
+    operation: O,
+    params: HostParams<O>,
+    signal?: AbortSignal,
+  ): Promise<HostResult<O>> {
+    if (signal?.aborted === true) throw fromAbort(signal);
+    const { number, params: definition, result } = hostOperations[operation];
+    const body = encodeBody(operation, () => encodeMessage(definition, params as never));
+    const id = this.#nextId;
+    this.#nextId = id === 0xffff_ffff ? 1 : id + 1;
+    const answer = new Promise<Buffer>((resolve, reject) => this.#pending.set(id, { operation, resolve, reject }));
+    this.#send(id, number, body);
+    const stop = () => this.#send(0, hostOperations.cancel.number, encodeMessage(hostOperations.cancel.params, { id }));
+    signal?.addEventListener('abort', stop, { once: true });
+    try {
+      const payload = await answer;
+      signal?.throwIfAborted();
+      return decodeMessage(result, payload) as HostResult<O>;
+    } catch (error) {
+      throw signal !== undefined && error === signal.reason ? fromAbort(signal) : error;
+    } finally {
+      signal?.removeEventListener('abort', stop);
+    }
+  }
+
+  #send(id: number, operation: number, body: Buffer): void {
+    const child = this.#start();
+    const header = Buffer.alloc(headerBytes);
+    header.writeUInt32LE(body.length, 0);
+    header.writeUInt32LE(id, 4);
+    header.writeUInt16LE(operation, 8);
+    child.stdin?.cork();
+    child.stdin?.write(header);
+    child.stdin?.write(body);
+    child.stdin?.uncork();
+  }
+
+  #start(): ChildProcess {
+    if (this.#child !== undefined) return this.#child;
+    const child = spawnChild(this.#binary, ['host'], { stdio: ['pipe', 'pipe', 'inherit'], env: {} });
+    this.#child = child;
+    this.#received = Buffer.alloc(0);
+    child.stdout?.on('data', (chunk: Buffer) => this.#onChunk(chunk));
+    child.stdin?.on('error', () => {});
+    child.on('error', (error) => this.#onGone(child, error));
+    child.on('exit', () => this.#onGone(child, undefined));
+    return child;
+  }
+
+  /** The next request starts it anew; what was asked of this one is not known to have happened. */
+  #onGone(child: ChildProcess, cause: Error | undefined): void {
+    if (this.#child === child) this.#child = undefined;
+    const error = new CaissonError('driver_failed', 'the host program ended', { cause });
+    for (const { reject } of this.#pending.values()) reject(error);
+    this.#pending.clear();
+  }
+
+  #onChunk(chunk: Buffer): void {
+    this.#received = this.#received.length === 0 ? chunk : Buffer.concat([this.#received, chunk]);
+    while (this.#received.length >= headerBytes) {
+      const length = this.#received.readUInt32LE(0);
+      if (length > answerMax) {
+        this.#child?.kill('SIGKILL');
+        return;
+      }
+      if (this.#received.length < headerBytes + length) return;
+      this.#onAnswer(
+        this.#received.readUInt32LE(4),
+        this.#received.readUInt16LE(8),
+        this.#received.subarray(headerBytes, headerBytes + length),
+      );
+      this.#received = this.#received.subarray(headerBytes + length);
+    }
+  }
+
+  #onAnswer(id: number, status: number, payload: Buffer): void {
+    const pending = this.#pending.get(id);
+    if (pending === undefined) return;
+    this.#pending.delete(id);
+    if (status === 0) pending.resolve(payload);
+    else pending.reject(failure(pending.operation, payload));
+  }
+}
+
+function spawnParams(argv: readonly string[], options: RunOptions): Omit<HostParams<'spawn'>, 'wait'> {
+  const { env = {}, cwd, stdin, stdoutPath, stderrPath, timeoutMs } = options;
+  return {
+    argv,
+    env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
+    ...(cwd === undefined ? {} : { cwd }),
+    ...(stdin === undefined ? {} : { stdin }),
+    ...(stdoutPath === undefined ? {} : { stdoutPath }),
+    ...(stderrPath === undefined ? {} : { stderrPath }),
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+  };
+}
+
+function encodeBody(operation: string, encode: () => Buffer): Buffer {
+  try {
+    return encode();
+  } catch (error) {
+    if (!(error instanceof ProtocolError)) throw error;
+    throw new CaissonError('request_invalid', error.message, { cause: error, context: { operation } });
+  }
+}
+
+const storageOperations: readonly HostOperationName[] = [
+  'subvolumeCreate',
+  'subvolumeDelete',
+  'snapshot',
+  'quotaEnable',
+  'quotaLimit',
+  'usage',
+  'sync',
+];
+
+function failure(operation: HostOperationName, payload: Buffer): CaissonError {
+  const { errno, step } = decodeMessage(hostFailed, payload);
+  // Node has no name for EDQUOT.
+  const name = errno === EDQUOT ? 'EDQUOT' : errno > 0 ? getSystemErrorName(-errno) : 'unknown';
+  const full = name === 'ENOSPC' || name === 'EDQUOT';
+  const code = full ? 'storage_full' : storageOperations.includes(operation) ? 'storage_failed' : 'driver_failed';
+  return new CaissonError(code, `${operation}: ${step}: ${name}`, {
+    context: { operation, step, errno, errorName: name },
+  });
+}
