@@ -11,6 +11,27 @@ export function describeFiles(under: GuestUnderTest): void {
   const exec = (script: string) => under.guest().client.processes.exec(['sh', '-c', script]);
   const paths = async (list: Promise<{ entries: { path: string }[] }>) => (await list).entries.map(({ path }) => path);
 
+  test('a recursive chmod by root changes no file that a link of the user points to', async () => {
+    const { processes } = under.guest().client;
+    const run = (script: string, user: string) => processes.exec(['sh', '-c', script], { user });
+    const top = `/tmp/caisson-chmod-${process.pid}`;
+    await run(
+      `mkdir -p ${top}/own ${top}/root && chmod 700 ${top}/root && echo x > ${top}/root/secret && chmod 600 ${top}/root/secret && chown 1000:1000 ${top}/own`,
+      'root',
+    );
+    const swap = `cd ${top}/own; while :; do : > f; rm -f f; ln -s ../root/secret f; rm -f f; done`;
+    const racing = await processes.spawn({ argv: ['sh', '-c', swap], user: 'user' });
+    const files = under.guest().client.files;
+    for (let n = 0; n < 60; n += 1)
+      await files.chmod(`${top}/own`, 0o777, { user: 'root', recursive: true }).catch(() => {});
+    await racing.signal(9);
+    await racing.wait();
+    racing.detach();
+    await racing.forget();
+    const mode = await run(`stat -c %a ${top}/root/secret; rm -r ${top}`, 'root');
+    expect(Buffer.from(mode.stdout).toString()).toBe('600\n');
+  });
+
   test('a file is written whole, read whole, and read in ranges', async () => {
     const content = Buffer.alloc(3_000_000, 'caisson!');
     const entry = await files().write('w/deep/file', content, { parents: true, mode: 0o640 });

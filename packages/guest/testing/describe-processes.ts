@@ -63,6 +63,25 @@ export function describeProcesses(under: GuestUnderTest): void {
     expect((await exec('head -c 10', { input })).stdout.length).toBe(10);
   });
 
+  test('signals sent at once, or through two handles, all arrive', async () => {
+    const { processes } = client();
+    const stubborn = () =>
+      processes.spawn({ argv: ['sh', '-c', 'trap "" TERM; echo ready; while :; do sleep 0.05; done'] });
+    const first = await stubborn();
+    for await (const _ of first.stdout) break;
+    await Promise.all([first.signal(15), first.signal(9)]);
+    expect(await first.wait()).toMatchObject({ why: 'signalled', signal: 9 });
+    const second = await stubborn();
+    for await (const _ of second.stdout) break;
+    const other = processes.attach(second.id);
+    await second.signal(15);
+    await other.signal(15);
+    await second.signal(9);
+    expect(await second.wait()).toMatchObject({ why: 'signalled', signal: 9 });
+    for (const process of [first, second, other]) process.detach();
+    await Promise.all([first.forget(), second.forget()]);
+  });
+
   test('a signal goes to the whole group', async () => {
     const process = await client().processes.spawn({ argv: ['sh', '-c', 'sleep 60 & echo $!; wait'] });
     const reader = process.stdout[Symbol.asyncIterator]();

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "directory.h"
+#include "change-mode.h"
 #include "entry.h"
 #include "temporary.h"
 
@@ -23,7 +24,9 @@ void do_mkdir(struct slice params) {
   if (message_bool(params, CAISSON_TAG_FILE_MKDIR_PARENTS)) error = make_directories(path, mode, &created);
   else if (mkdir(path, mode) != 0) error = errno;
   /* The mask of the worker must not take what was asked for. */
-  if (error == 0 && created && message_has(params, CAISSON_TAG_FILE_MKDIR_MODE) && chmod(path, mode) != 0) error = errno;
+  if (error == 0 && created && message_has(params, CAISSON_TAG_FILE_MKDIR_MODE) &&
+      change_mode(AT_FDCWD, path, mode) != 0)
+    error = errno;
   if (error != 0) return reply_error(error, path);
   uint8_t buffer[16];
   struct writer w = writer_on(buffer, sizeof buffer);

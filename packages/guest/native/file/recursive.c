@@ -6,6 +6,7 @@
 
 #include "directory.h"
 #include "walk.h"
+#include "change-mode.h"
 
 struct change {
   struct walk walk;
@@ -59,20 +60,12 @@ void do_remove(struct slice params) {
   reply_nothing();
 }
 
-/* Without following: fchmodat has no such flag on older kernels, so the node is opened and its type is looked at. */
 static enum walk_verdict chmod_node(struct walk *walk, int directory, const char *name, const char *path,
                                     const struct stat *st) {
   struct change *c = (struct change *)walk;
   (void)path;
   if (S_ISLNK(st->st_mode)) return WALK_ON;
-  if (!S_ISREG(st->st_mode) && !S_ISDIR(st->st_mode))
-    return fchmodat(directory, name, c->mode, 0) == 0 ? WALK_ON : fail(c);
-  int fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-  if (fd < 0) return fchmodat(directory, name, c->mode, 0) == 0 ? WALK_ON : fail(c);
-  int failed = fchmod(fd, c->mode), error = errno;
-  close(fd);
-  errno = error;
-  return failed == 0 ? WALK_ON : fail(c);
+  return change_mode(directory, name, c->mode) == 0 ? WALK_ON : fail(c);
 }
 
 static enum walk_verdict chown_node(struct walk *walk, int directory, const char *name, const char *path,

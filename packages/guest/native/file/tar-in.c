@@ -14,6 +14,7 @@
 #include "directory.h"
 #include "tar.h"
 #include "temporary.h"
+#include "change-mode.h"
 
 enum { extended_max = 1024 * 1024 }; /* one pax header or long name */
 
@@ -132,8 +133,8 @@ static int make_directory(int directory, const char *name, const struct tar_memb
 
 static int set_attributes(int directory, const char *name, const struct tar_member *m, bool keep_owner) {
   if (keep_owner && fchownat(directory, name, m->uid, m->gid, AT_SYMLINK_NOFOLLOW) != 0) return errno;
-  /* The temporary is ours and no link, unless the member is one. */
-  if (m->type != '2' && fchmodat(directory, name, m->mode, 0) != 0) return errno;
+  /* The name is ours, but in a folder of somebody else's it may be a link by now. */
+  if (m->type != '2' && change_mode(directory, name, m->mode) != 0) return errno;
   struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = m->mtime}};
   utimensat(directory, name, times, AT_SYMLINK_NOFOLLOW);
   return 0;

@@ -111,7 +111,14 @@ static void conclude(struct job *job, uint32_t kind, uint32_t value, const uint8
 }
 
 static void on_file(struct job *job, int fd, const uint8_t *at, size_t size) {
-  if (fd < 0 || size < 16) return;
+  if (fd < 0 || size < 16) {
+    /* No descriptor was left to take it with. */
+    struct channel *failed = job->channel;
+    if (fd >= 0) close(fd);
+    worker_release(job->worker, false);
+    job_free(job);
+    return channel_fail(failed, CAISSON_ERROR_LIMIT_REACHED, EMFILE, "too many open files");
+  }
   uint64_t offset = load64(at), length = load64(at + 8);
   struct writer w = {(uint8_t *)(uintptr_t)at + 16, size - 16, size - 16, false};
   struct channel *ch = job->channel;
@@ -218,9 +225,11 @@ static void job_data(struct channel *ch, const uint8_t *at, size_t size) {
   if (size == 0) return;
   if (job->input == NULL) job->input = malloc(upload_window);
   if (job->input == NULL) {
-    if (job->worker != NULL) worker_release(job->worker, false);
+    /* Without a worker it waits in the queue, which drops it when its turn comes. */
+    bool waiting = job->worker == NULL;
+    if (!waiting) worker_release(job->worker, false);
     job->channel = NULL;
-    if (job->next == NULL && job->worker == NULL) job_free(job);
+    if (!waiting) job_free(job);
     return channel_fail(ch, CAISSON_ERROR_OUT_OF_MEMORY, ENOMEM, "no memory for the input");
   }
   if (job->input_at + job->input_size + size > upload_window) {

@@ -153,8 +153,10 @@ static bool make_ends(struct ends *e, struct slice params, const struct account 
   if (message_bool(params, CAISSON_TAG_PROCESS_SPAWN_STDIN)) {
     if (!make_pipe(&e->child[0], &e->ours[0], false)) return false;
   } else {
-    e->child[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (e->child[0] < 0) return false;
+    /* A pipe without a writer is at its end at once. /dev/null is what root inside made of it, and could hold PID 1. */
+    int writer = -1;
+    if (!make_pipe(&e->child[0], &writer, false)) return false;
+    close(writer);
   }
   return make_pipe(&e->ours[1], &e->child[1], true) && make_pipe(&e->ours[2], &e->child[2], true);
 }

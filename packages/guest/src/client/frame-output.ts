@@ -50,9 +50,14 @@ export class FrameOutput {
     this.#stream.uncork();
   }
 
+  /** Bytes that have not left yet. */
+  get waiting(): number {
+    return this.#stream.writableLength + this.#queued;
+  }
+
   /** Undefined when more may be written now. */
   room(): Promise<void> | undefined {
-    if (this.#stream.writableLength + this.#queued < highWater) return undefined;
+    if (this.waiting < highWater) return undefined;
     this.#drained ??= new Promise((resolve) => {
       this.#open = resolve;
     });

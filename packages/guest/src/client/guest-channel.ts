@@ -23,6 +23,10 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
+/** From this many waiting pieces on, small ones are joined, up to this size. */
+const crowd = 64;
+const joinMax = 1024;
+
 /**
  * One channel as this side uses it, whoever opened it: a result, chunks to read, bytes to write.
  *
@@ -157,7 +161,13 @@ export class GuestChannel {
   }
 
   gotData(payload: Uint8Array): void {
-    this.#chunks.push(payload);
+    const last = this.#chunks.at(-1);
+    // A guest that sends byte by byte must not cost a reader that is slow an object for each.
+    if (last !== undefined && this.#chunks.length > crowd && last.byteLength + payload.byteLength <= joinMax) {
+      this.#chunks[this.#chunks.length - 1] = Buffer.concat([last, payload]);
+    } else {
+      this.#chunks.push(payload);
+    }
     this.#wake('reader');
   }
 

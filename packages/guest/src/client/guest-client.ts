@@ -38,7 +38,7 @@ export class GuestClient {
   }
 
   get connection(): GuestConnection | undefined {
-    return this.#connection?.isOpen === true ? this.#connection : undefined;
+    return this.#connection?.mayOpen === true ? this.#connection : undefined;
   }
 
   /** The newest connection serves what comes; the one before is expected to be over, or about to be. */

@@ -31,6 +31,11 @@ export interface OpenOptions {
 
 export type AcceptChannel = (channel: GuestChannel, params: Uint8Array) => void;
 
+/** How long a guest that said goodbye may take to leave. */
+const drainMs = 5_000;
+/** What may wait for a guest that does not read. Data waits elsewhere; this is answers and requests. */
+const waitingMax = 16 * 1024 * 1024;
+
 /**
  * One connection to one guest, after the handshake (`accept-guest.ts` does that). Everything the guest sends passes the
  * codec and the channel table; a violation ends the connection with a goaway.
@@ -91,6 +96,11 @@ export class GuestConnection {
 
   get isOpen(): boolean {
     return !this.#isClosed;
+  }
+
+  /** Whether something new may be begun on it: it is there, and neither side has said goodbye. */
+  get mayOpen(): boolean {
+    return this.isOpen && !this.#draining;
   }
 
   /** Channels that are open now. */
@@ -186,6 +196,7 @@ export class GuestConnection {
     switch (type) {
       case 'ping':
         this.#output.push(encodeFrame('pong', 0, payload));
+        this.#refuseFlood();
         return;
       case 'pong':
         this.#keepalive.pong(payload);
@@ -195,6 +206,8 @@ export class GuestConnection {
       case 'goaway':
         decodeMessage(goaway, payload);
         this.#draining = true;
+        // A guest that says goodbye and stays would keep everybody waiting who waits for its end.
+        setTimeout(() => this.#close(new ConnectionLost('the guest has said goodbye')), drainMs).unref();
         return;
       case 'hello':
       case 'welcome':
@@ -206,6 +219,12 @@ export class GuestConnection {
       default:
         this.#onChannelFrame(channel, type, payload);
     }
+  }
+
+  /** Answers that the guest asks for and does not read are kept here, so there is a limit to what it may ask for. */
+  #refuseFlood(): void {
+    if (this.#output.waiting > waitingMax)
+      throw new ProtocolError('unexpected_pong', 'more pings than their answers are read');
   }
 
   #onOpen(id: number, payload: Buffer): void {

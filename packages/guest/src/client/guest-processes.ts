@@ -48,6 +48,7 @@ export type ProcessInfo = MethodRecord<'process.list'>['processes'][number];
 
 export class GuestProcesses {
   readonly #client: GuestClient;
+  readonly #signalling = new Map<string, Promise<void>>();
 
   constructor(client: GuestClient) {
     this.#client = client;
@@ -101,6 +102,24 @@ export class GuestProcesses {
       // Its status is ours by now; a guest that is gone has forgotten it anyway.
       void process.forget().catch(() => {});
     }
+  }
+
+  /** Signals of one process go one after the other, whoever sends them: each has the number after the last one's. */
+  async signal(id: string, signal: number, target: 'group' | 'process'): Promise<void> {
+    const before = this.#signalling.get(id) ?? Promise.resolve();
+    const turn = before.then(async () => {
+      const [info] = await this.list({ id });
+      if (info === undefined) throw new CaissonError('process_not_found');
+      await this.#client.request('process.signal', { id, signal, target, sequence: info.signalSequence + 1 });
+    });
+    const settled = turn.then(
+      () => {},
+      () => {},
+    );
+    this.#signalling.set(id, settled);
+    await turn.finally(() => {
+      if (this.#signalling.get(id) === settled) this.#signalling.delete(id);
+    });
   }
 
   async list(

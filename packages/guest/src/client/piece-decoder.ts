@@ -50,7 +50,9 @@ export class PieceDecoder {
     if (this.#pieceLeft > 0) {
       const size = Math.min(this.#pieceLeft, left);
       this.#pieceLeft -= size;
-      this.#sink.onPiece(bytes.subarray(at, at + size));
+      const piece = bytes.subarray(at, at + size);
+      // A small piece that waits for its reader would keep the whole chunk with it.
+      this.#sink.onPiece(size * 4 < bytes.length ? Buffer.from(piece) : piece);
       return at + size;
     }
     if (this.#whole !== undefined) return this.#fill(this.#whole, bytes, at);

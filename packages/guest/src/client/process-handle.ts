@@ -20,14 +20,14 @@ export class ProcessHandle {
   #pid: number | undefined;
   #waiting: GuestChannel | undefined;
   #exit: Promise<ExitStatus> | undefined;
-  #sequence: Promise<number> | undefined;
 
-  constructor(client: GuestClient, id: string, from: { readonly stdout?: number; readonly stderr?: number } = {}) {
+  /** `from`: of a process that was there before; without it, of one that is just being started. */
+  constructor(client: GuestClient, id: string, from?: { readonly stdout?: number; readonly stderr?: number }) {
     this.#client = client;
     this.id = id;
-    this.stdout = new ProcessOutput(client, id, 'stdout', from.stdout ?? 0);
-    this.stderr = new ProcessOutput(client, id, 'stderr', from.stderr ?? 0);
-    this.stdin = new ProcessInput(client, id);
+    this.stdout = new ProcessOutput(client, id, 'stdout', from?.stdout ?? 0);
+    this.stderr = new ProcessOutput(client, id, 'stderr', from?.stderr ?? 0);
+    this.stdin = new ProcessInput(client, id, from === undefined);
   }
 
   /** Its pid inside the sandbox; undefined for one that was attached to. */
@@ -46,10 +46,8 @@ export class ProcessHandle {
     this.#waiting = open(connection, 'process.wait', { id: this.id });
   }
 
-  started({ pid, existed }: Result<'process.spawn'>): void {
+  started({ pid }: Result<'process.spawn'>): void {
     this.#pid = pid;
-    // A process that nobody else knew has had no signal; one that existed may.
-    if (!existed) this.#sequence = Promise.resolve(0);
   }
 
   /** How it ended, when it has. May be called any number of times. */
@@ -77,17 +75,7 @@ export class ProcessHandle {
 
   /** To its process group, or to it alone. Delivered once, also when the answer is lost. */
   async signal(signal: number, target: 'group' | 'process' = 'group'): Promise<void> {
-    const sequence = (await this.#lastSequence()) + 1;
-    this.#sequence = Promise.resolve(sequence);
-    await this.#client.request('process.signal', { id: this.id, signal, target, sequence });
-  }
-
-  #lastSequence(): Promise<number> {
-    this.#sequence ??= this.#client.processes.list({ id: this.id }).then(([info]) => {
-      if (info === undefined) throw new CaissonError('process_not_found');
-      return info.signalSequence;
-    });
-    return this.#sequence;
+    await this.#client.processes.signal(this.id, signal, target);
   }
 
   async resize(rows: number, columns: number): Promise<void> {

@@ -16,14 +16,18 @@ export class ProcessInput {
   readonly #kept: Uint8Array[] = [];
   #keptBytes = 0;
   #taken = 0;
+  /** Whether `#taken` counts from the first byte that the process ever got. */
+  #isKnown: boolean;
   #channel: GuestChannel | undefined;
   #isClosed = false;
   #turn: Promise<void> = Promise.resolve();
   #roomier: (() => void) | undefined;
 
-  constructor(client: GuestClient, id: string) {
+  /** `isNew`: nobody has written to the process before. */
+  constructor(client: GuestClient, id: string, isNew: boolean) {
     this.#client = client;
     this.#id = id;
+    this.#isKnown = isNew;
   }
 
   /** Bytes that the process's pipe has taken. */
@@ -95,9 +99,9 @@ export class ProcessInput {
       if (current !== undefined && current.failed === undefined) return current;
       if (current?.failed !== undefined && !(current.failed instanceof ConnectionLost)) throw current.failed;
       const connection = await this.#client.connected();
-      const first = this.#channel === undefined;
+      await this.#learn();
       try {
-        const channel = open(connection, 'process.stdin', { id: this.#id, ...(first ? {} : { offset: this.#taken }) });
+        const channel = open(connection, 'process.stdin', { id: this.#id, offset: this.#taken });
         this.#adopt(channel);
         for (const part of [...this.#kept]) await channel.write(part);
         return channel;
@@ -108,6 +112,15 @@ export class ProcessInput {
     }
   }
 
+  /** Others may have written before this handle was made: its bytes begin after theirs. */
+  async #learn(): Promise<void> {
+    if (this.#isKnown) return;
+    const [info] = await this.#client.processes.list({ id: this.#id });
+    if (info === undefined) throw new CaissonError('process_not_found');
+    this.#taken = info.stdinBytes;
+    this.#isKnown = true;
+  }
+
   #adopt(channel: GuestChannel): void {
     this.#channel = channel;
     channel.onCredit = (size) => this.#onTaken(size);
@@ -115,12 +128,15 @@ export class ProcessInput {
       this.#roomier?.();
       this.#roomier = undefined;
     };
-    channel.result.then((payload) => {
-      const { closed, written } = decodeResult('process.stdin', payload);
-      this.#taken = Math.max(this.#taken, written);
-      if (closed) this.#isClosed = true;
-      wake();
-    }, wake);
+    channel.result
+      .then((payload) => {
+        const { closed, written } = decodeResult('process.stdin', payload);
+        this.#taken = Math.max(this.#taken, written);
+        if (closed) this.#isClosed = true;
+      })
+      // Whoever writes next learns of it; a guest that answers nonsense fails this channel and nothing else.
+      .catch((error) => channel.fail(error))
+      .finally(wake);
   }
 
   #onTaken(size: number): void {
