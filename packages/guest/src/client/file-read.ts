@@ -38,6 +38,8 @@ export async function* readFile(
       for (let chunk = await channel.read(); chunk !== undefined; chunk = await channel.read()) {
         offset += chunk.byteLength;
         if (left !== undefined) left -= chunk.byteLength;
+        if (left !== undefined && left < 0)
+          throw new CaissonError('guest_failed', 'the guest reads more than was asked');
         yield chunk;
       }
       return entry;

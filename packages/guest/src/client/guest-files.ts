@@ -1,3 +1,4 @@
+import { CaissonError } from '@caisson/contract';
 import { limits } from '../protocol/limits.ts';
 import type { MethodName, MethodRecord, Params, Result } from '../protocol/methods.ts';
 import { readFile } from './file-read.ts';
@@ -62,8 +63,9 @@ export class GuestFiles {
     path: string,
     options: FileOptions & { readonly depth?: number; readonly maxEntries?: number } = {},
   ): Promise<{ entries: Entry[]; truncated: boolean }> {
-    const params = { path, ...user(options), depth: options.depth ?? 1, maxEntries: options.maxEntries ?? 10_000 };
-    return await this.#entries('file.list', params, options.signal);
+    const { depth = 1, maxEntries = 10_000 } = options;
+    const params = { path, ...user(options), depth, maxEntries };
+    return await this.#entries('file.list', params, maxEntries, options.signal);
   }
 
   async glob(
@@ -79,6 +81,7 @@ export class GuestFiles {
     return await this.#entries(
       'file.glob',
       { path, ...user(options), pattern, ignoreFiles, hidden, maxEntries },
+      maxEntries,
       options.signal,
     );
   }
@@ -128,7 +131,7 @@ export class GuestFiles {
     // One byte more than allowed tells a file that is too large from one that just fits.
     for await (const chunk of this.read(path, { ...options, length: maxBytes + 1 })) chunks.push(chunk);
     const all = Buffer.concat(chunks);
-    if (all.length > maxBytes) throw new RangeError(`${path} is larger than ${maxBytes} bytes`);
+    if (all.length > maxBytes) throw new CaissonError('file_invalid', `${path} is larger than ${maxBytes} bytes`);
     return all;
   }
 
@@ -243,13 +246,25 @@ export class GuestFiles {
     return decodeResult('file.tar_in', await sendBytes(this.#client, 'file.tar_in', params, archive, options.signal));
   }
 
-  async #entries<M extends 'file.list' | 'file.glob'>(method: M, params: Params<M>, signal: AbortSignal | undefined) {
+  async #entries<M extends 'file.list' | 'file.glob'>(
+    method: M,
+    params: Params<M>,
+    maxEntries: number,
+    signal: AbortSignal | undefined,
+  ) {
     return await this.#client.onConnection(method as MethodName, signal, async (connection) => {
       const channel = open(connection, method, params, { signal });
       const entries: Entry[] = [];
-      for await (const batch of channel.records<MethodRecord<'file.list'>>()) entries.push(...batch.entries);
-      const { truncated } = decodeResult('file.list', await channel.result);
-      return { entries, truncated };
+      try {
+        for await (const batch of channel.records<MethodRecord<'file.list'>>()) {
+          entries.push(...batch.entries);
+          if (entries.length > maxEntries) throw new CaissonError('guest_failed', 'the guest lists without end');
+        }
+        const { truncated } = decodeResult('file.list', await channel.result);
+        return { entries, truncated };
+      } finally {
+        channel.cancel(new Error('the list was left'));
+      }
     });
   }
 }

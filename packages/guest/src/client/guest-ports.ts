@@ -1,4 +1,5 @@
 import type { Duplex } from 'node:stream';
+import { CaissonError } from '@caisson/contract';
 import { decodeMessage } from '../protocol/decode-message.ts';
 import { encodeMessage } from '../protocol/encode-message.ts';
 import { type MethodRecord, methods, type Params } from '../protocol/methods.ts';
@@ -18,6 +19,9 @@ export interface ProxyClient {
   /** The network policy refuses, and there is no answer in the client's protocol. */
   deny(): void;
 }
+
+/** Every port of both families. */
+const portsMax = 2 * 65_536;
 
 export class GuestPorts {
   /** Called for each connection to a proxy listener. Without it they are refused. */
@@ -49,8 +53,15 @@ export class GuestPorts {
     return await this.#client.onConnection('port.list', signal, async (connection) => {
       const channel = open(connection, 'port.list', {}, { signal });
       const found: ListeningPort[] = [];
-      for await (const { ports } of channel.records<MethodRecord<'port.list'>>()) found.push(...ports);
-      await channel.result;
+      try {
+        for await (const { ports } of channel.records<MethodRecord<'port.list'>>()) {
+          found.push(...ports);
+          if (found.length > portsMax) throw new CaissonError('guest_failed', 'the guest lists without end');
+        }
+        await channel.result;
+      } finally {
+        channel.cancel(new Error('the list was left'));
+      }
       return found;
     });
   }
