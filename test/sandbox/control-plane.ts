@@ -93,7 +93,6 @@ export async function controlPlane(options: { limits?: Partial<Limits> } = {}): 
     const limits = { sandboxesPerTenant: null, sandboxesPerHost: null, ...options.limits };
     const profiles = new ProfileCatalog([blankProfile, single, persistent, short, elsewhere]);
     const sandboxes = new Sandboxes({
-      store,
       work,
       runner,
       drivers: [driver],

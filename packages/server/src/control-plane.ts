@@ -58,7 +58,7 @@ export async function openControlPlane(folder: DataFolder, options: ControlPlane
     driver: (name) => findDriver(drivers, name),
   };
   const runner = new Runner(work);
-  const sandboxes = new Sandboxes({ store, work, runner, drivers, profiles, limits, host });
+  const sandboxes = new Sandboxes({ work, runner, drivers, profiles, limits, host });
   const expiry = new Expiry(work, runner, sandboxes, profiles);
   const reconciler = new Reconciler(work, runner, expiry, drivers);
   const metrics = new Metrics({
@@ -74,12 +74,9 @@ export async function openControlPlane(folder: DataFolder, options: ControlPlane
 }
 
 /** The lock is loaded only where there is a Postgres to hold. */
-async function takeDatabase(url: string, superseded: (() => void) | undefined) {
+async function takeDatabase(url: string, superseded: () => void = () => {}) {
   const { DatabaseLock } = await import('./store/database-lock.ts');
-  const { translateDatabaseError } = await import('./store/database-errors.ts');
-  return DatabaseLock.take(url, superseded ?? (() => {})).catch((error) => {
-    throw translateDatabaseError(error);
-  });
+  return DatabaseLock.take(url, superseded);
 }
 
 function findDriver(drivers: readonly Driver[], name: string | null): Driver {

@@ -32,10 +32,6 @@ export class Runner {
     this.#context = context;
   }
 
-  running(id: Id<'sandbox'>): Operation | undefined {
-    return this.#running.get(id);
-  }
-
   /** Whether an action runs on the sandbox or is about to, or somebody holds it. */
   busy(id: Id<'sandbox'>): boolean {
     return this.#running.has(id) || this.#entering.has(id) || this.#held.has(id);

@@ -31,7 +31,6 @@ import type { Operation, Runner } from './runner.ts';
 import type { WorkContext } from './work.ts';
 
 export interface SandboxesContext {
-  readonly store: Store;
   readonly work: WorkContext;
   readonly runner: Runner;
   readonly drivers: readonly Driver[];
@@ -69,9 +68,11 @@ const outrun = [
 /** What can be asked about sandboxes. Every method takes the caller and checks the owner. */
 export class Sandboxes {
   readonly #context: SandboxesContext;
+  readonly #store: Store;
 
   constructor(context: SandboxesContext) {
     this.#context = context;
+    this.#store = context.work.store;
   }
 
   async create(caller: Caller, request: CreateRequest, idempotency?: IdempotentRequest): Promise<Outcome> {
@@ -83,7 +84,7 @@ export class Sandboxes {
   /** The healthy sandbox of this owner, profile and name: the present one, mended where it must be, or a new one. */
   async ensure(caller: Caller, request: CreateRequest, idempotency?: IdempotentRequest): Promise<Outcome> {
     const wanted = this.#resolve(caller, request);
-    const { store } = this.#context;
+    const store = this.#store;
     const deadline = Date.now() + request.waitSeconds * 1000;
     let conflicts = 0;
     for (let round = 0; round < maxRounds; round += 1) {
@@ -106,7 +107,7 @@ export class Sandboxes {
   }
 
   async get(caller: Caller, id: string): Promise<Sandbox> {
-    const sandbox = await this.#context.store.sandboxes.get(id);
+    const sandbox = await this.#store.sandboxes.get(id);
     // Another tenant's id is answered like one that does not exist.
     if (!sandbox || !canSee(caller, sandbox.owner))
       throw new CaissonError('sandbox_not_found', `there is no sandbox ${id}`);
@@ -115,17 +116,17 @@ export class Sandboxes {
 
   async list(caller: Caller, filter: OwnFilter): Promise<Sandbox[]> {
     const project = projectOf(caller, filter.project);
-    return this.#context.store.sandboxes.list({ ...filter, tenant: caller.owner.tenant, project });
+    return this.#store.sandboxes.list({ ...filter, tenant: caller.owner.tenant, project });
   }
 
   async attempts(caller: Caller, id: string, limit: number, after?: string): Promise<AttemptSummary[]> {
     const sandbox = await this.get(caller, id);
-    return this.#context.store.attempts.list(sandbox.id, limit, after);
+    return this.#store.attempts.list(sandbox.id, limit, after);
   }
 
   async attempt(caller: Caller, id: string, attempt: string): Promise<Attempt> {
     const sandbox = await this.get(caller, id);
-    const found = await this.#context.store.attempts.get(attempt);
+    const found = await this.#store.attempts.get(attempt);
     if (found?.sandbox !== sandbox.id) throw new CaissonError('attempt_not_found', `${id} has no attempt ${attempt}`);
     return found;
   }
@@ -180,7 +181,7 @@ export class Sandboxes {
         return await this.#settle(operation, sandbox.id, waitSeconds);
       } catch (error) {
         if (!hasCode(error, 'state_changed', 'sandbox_destroying', 'sandbox_destroyed')) throw error;
-        sandbox = await this.#context.store.sandboxes.get(seen.id);
+        sandbox = await this.#store.sandboxes.get(seen.id);
       }
     }
     throw new CaissonError('state_changed', `${seen.id} kept changing while it was being destroyed`);
@@ -188,7 +189,7 @@ export class Sandboxes {
 
   /** For a server whose sandboxes shall not outlive it. */
   async endAll(message: string): Promise<void> {
-    const { store } = this.#context;
+    const store = this.#store;
     for (let page = await store.sandboxes.living(200); page.length > 0; page = await store.sandboxes.living(200)) {
       const ended = await Promise.allSettled(
         page.map((sandbox) => this.end(sandbox, { code: 'requested', message }, 60)),
@@ -202,7 +203,7 @@ export class Sandboxes {
   async settled(id: Id<'sandbox'>, waitSeconds: number): Promise<Outcome> {
     const operation = await this.#context.runner.resume(id);
     if (operation) return this.#settle(operation, id, waitSeconds);
-    const sandbox = await this.#context.store.sandboxes.get(id);
+    const sandbox = await this.#store.sandboxes.get(id);
     if (!sandbox) throw new CaissonError('sandbox_not_found', `there is no sandbox ${id}`);
     return { sandbox, settled: !isTransient(sandbox.state) && sandbox.state !== 'requested', created: false };
   }
@@ -213,7 +214,8 @@ export class Sandboxes {
     slot: string | null,
     idempotency?: IdempotentRequest,
   ): Promise<Outcome> {
-    const { store, runner, limits, host } = this.#context;
+    const { runner, limits, host } = this.#context;
+    const store = this.#store;
     const { profile, owner, composed } = wanted;
     const route = chooseDriver(this.#context.drivers, composed.blueprint, profile?.route?.drivers);
     const ttlSeconds = limitTtl(profile, request.ttlSeconds);
@@ -264,7 +266,7 @@ export class Sandboxes {
 
   /** A new attempt with the inputs of the last one. */
   async #again(sandbox: Sandbox, action: Attempt['action']) {
-    const last = sandbox.attempt === null ? undefined : await this.#context.store.attempts.get(sandbox.attempt);
+    const last = sandbox.attempt === null ? undefined : await this.#store.attempts.get(sandbox.attempt);
     if (!last) throw new CaissonError('attempt_not_found', `${sandbox.id} has no attempt to repeat`);
     const { spec, resolvedSpec, blueprint, blueprintDigest } = last;
     return { id: newId('attempt'), action, spec, resolvedSpec, blueprint, blueprintDigest };
@@ -284,7 +286,7 @@ export class Sandboxes {
     });
     const ended = await Promise.race([operation.done, late]).finally(() => clearTimeout(timer));
     if (ended) return { sandbox: ended, settled: true, created: false };
-    const sandbox = await this.#context.store.sandboxes.get(id);
+    const sandbox = await this.#store.sandboxes.get(id);
     if (!sandbox) throw new CaissonError('sandbox_not_found', `there is no sandbox ${id}`);
     return { sandbox, settled: false, created: false };
   }

@@ -1,5 +1,6 @@
 import { CaissonError } from '@caisson/contract';
 import pg from 'pg';
+import { translateDatabaseError } from './database-errors.ts';
 
 /** The number under which a server holds its database; any other would do. */
 const lockNumber = 7_205_759_405;
@@ -23,7 +24,10 @@ export class DatabaseLock {
 
   static async take(url: string, lost: () => void): Promise<DatabaseLock> {
     const lock = new DatabaseLock(url, lost);
-    if (await lock.#try()) return lock;
+    const held = await lock.#try().catch((error) => {
+      throw translateDatabaseError(error);
+    });
+    if (held) return lock;
     throw new CaissonError('data_folder_locked', 'another server uses this database');
   }
 
