@@ -6,6 +6,7 @@ import { FakeBackend } from './drivers/fake/fake-backend.ts';
 import { FakeDriver } from './drivers/fake/fake-driver.ts';
 import { loadProfiles, type ProfileCatalog } from './profiles/catalog.ts';
 import { Expiry } from './sandbox/expiry.ts';
+import { Guests } from './sandbox/guests.ts';
 import { Reconciler } from './sandbox/reconciler.ts';
 import { Runner } from './sandbox/runner.ts';
 import { Sandboxes } from './sandbox/sandboxes.ts';
@@ -31,6 +32,7 @@ export interface ControlPlane {
   readonly profiles: ProfileCatalog;
   readonly runner: Runner;
   readonly sandboxes: Sandboxes;
+  readonly guests: Guests;
   readonly reconciler: Reconciler;
   readonly keys: Keys;
   readonly metrics: Metrics;
@@ -59,6 +61,7 @@ export async function openControlPlane(folder: DataFolder, options: ControlPlane
   };
   const runner = new Runner(work);
   const sandboxes = new Sandboxes({ work, runner, drivers, profiles, limits, host });
+  const guests = new Guests(work, sandboxes);
   const expiry = new Expiry(work, runner, sandboxes, profiles);
   const reconciler = new Reconciler(work, runner, expiry, drivers);
   const metrics = new Metrics({
@@ -70,7 +73,7 @@ export async function openControlPlane(folder: DataFolder, options: ControlPlane
     await store.close();
     if (lock) await lock.close();
   };
-  return { store, drivers, profiles, runner, sandboxes, reconciler, keys: new Keys(store), metrics, close };
+  return { store, drivers, profiles, runner, sandboxes, guests, reconciler, keys: new Keys(store), metrics, close };
 }
 
 /** The lock is loaded only where there is a Postgres to hold. */

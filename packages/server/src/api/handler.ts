@@ -1,6 +1,7 @@
 import type { RouteName, RouteOf, RouteRequest } from '@caisson/contract';
 import type { EventFeed } from '../events/feed.ts';
 import type { ProfileCatalog } from '../profiles/catalog.ts';
+import type { Guests } from '../sandbox/guests.ts';
 import type { Sandboxes } from '../sandbox/sandboxes.ts';
 import type { IdempotentRequest } from '../store/idempotency.ts';
 import type { Store } from '../store/store.ts';
@@ -12,6 +13,7 @@ import type { Keys } from '../tenancy/keys.ts';
 export interface ApiContext {
   readonly store: Store;
   readonly sandboxes: Sandboxes;
+  readonly guests: Guests;
   readonly feed: EventFeed;
   readonly keys: Keys;
   readonly profiles: ProfileCatalog;

@@ -1,5 +1,5 @@
-import type { Duplex } from 'node:stream';
 import type { Id, Owner, ReasonCode, SupportFailure, WorkspaceBlueprint } from '@caisson/contract';
+import type { GuestClient } from '@caisson/guest';
 
 /**
  * A driver launches and holds sandboxes on one kind of backend: an OCI runtime, a Docker engine, a cloud.
@@ -132,8 +132,11 @@ export interface Halting {
 }
 
 export interface Attaching {
-  /** The byte stream to the instance's guest. One at a time; a new one replaces the old. */
-  attach(key: InstanceKey, signal: AbortSignal): Promise<Duplex>;
+  /**
+   * The guest of an instance that runs. The same client as long as the instance lives, whatever happens to the
+   * connection below it; `instance_lost` when there is no such instance.
+   */
+  guest(key: InstanceKey, signal: AbortSignal): Promise<GuestClient>;
 }
 
 export interface Measuring {
@@ -167,7 +170,7 @@ export interface InstanceMeter {
 export const abilityMethods = {
   pause: ['pause', 'resume'],
   halt: ['halt'],
-  guest: ['attach'],
+  guest: ['guest'],
   stats: ['stats'],
   meter: ['meter'],
   logs: ['logs'],
