@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { localOwner, newId, ownerLabels } from '@caisson/contract';
 import type { Database } from '@caisson/server';
@@ -40,8 +40,6 @@ const common = {
 
 function writeInstance(folder: string, sandbox: `sbx${string}`): void {
   const key = { sandbox, incarnation: 1 };
-  writeFileSync(
-    join(folder, `${sandbox}.1.json`),
-    JSON.stringify({ labels: ownerLabels(localOwner), key, status: 'running' }),
-  );
+  const instance = { labels: ownerLabels(localOwner), key, status: 'running' };
+  appendFileSync(join(folder, 'instances.log'), `${JSON.stringify({ name: `${sandbox}.1`, instance })}\n`);
 }

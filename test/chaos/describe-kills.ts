@@ -1,8 +1,9 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type CaissonEvent, isTransient, replay, type Sandbox } from '@caisson/contract';
 import { afterAll, describe, expect, test } from 'vitest';
+import { readInstances } from '../../packages/server/src/drivers/fake/fake-backend.ts';
 import { call } from '../e2e/server.ts';
 import { startServerProcess } from '../server-process.ts';
 import { ChaosClient } from './client.ts';
@@ -106,12 +107,9 @@ async function expectBackendAgrees(url: string, folder: string): Promise<void> {
 }
 
 function instances(folder: string): string[] {
-  const backend = join(folder, 'fake');
-  if (!existsSync(backend)) return [];
-  const names = readdirSync(backend).filter((file) => file.endsWith('.json'));
-  return names
-    .filter((file) => JSON.parse(readFileSync(join(backend, file), 'utf8')).status === 'running')
-    .map((file) => file.slice(0, -5))
+  return [...readInstances(join(folder, 'fake'))]
+    .filter(([, { status }]) => status === 'running')
+    .map(([name]) => name)
     .sort();
 }
 
