@@ -7,7 +7,7 @@
 #include "host/host.h"
 
 static const char usage[] =
-  "usage: caisson-guest guest --sandbox ID (--socket PATH | --relay NAME) [--incarnation N] [--secret-fd N] [--create-user]\n"
+  "usage: caisson-guest guest --sandbox ID (--socket PATH | --relay NAME) [--incarnation N] [--secret-fd N] [--create-user] [--directory PATH]\n"
   "       caisson-guest relay --relay NAME\n"
   "       caisson-guest host\n"
   "       caisson-guest version\n";

@@ -2,6 +2,7 @@
  * Dialling, the handshake, keepalive, and dialling again for ever: the processes live whether or not a server does.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -218,7 +219,10 @@ static bool read_secret(int fd) {
     if (n <= 0) break;
     got += (size_t)n;
   }
-  close(fd);
+  /* One of the three standard ones must not become a socket that a child could take for its own. */
+  int nothing = fd < 3 ? open("/dev/null", O_RDWR | O_CLOEXEC) : -1;
+  if (nothing >= 0) dup2(nothing, fd);
+  close(nothing >= 0 ? nothing : fd);
   has_secret = got == sizeof secret;
   return has_secret;
 }

@@ -107,6 +107,7 @@ static bool parse(int argc, char **argv, struct dial_options *options, bool *cre
     i++;
     if (strcmp(argv[i - 1], "--socket") == 0) options->socket_path = value;
     else if (strcmp(argv[i - 1], "--sandbox") == 0) options->sandbox_id = value;
+    else if (strcmp(argv[i - 1], "--directory") == 0) launch_directory = value;
     else if (strcmp(argv[i - 1], "--relay") == 0) options->relay_name = value;
     else if (strcmp(argv[i - 1], "--incarnation") == 0 && number(value, 2147483648ul, &n)) options->incarnation = (uint32_t)n;
     else if (strcmp(argv[i - 1], "--secret-fd") == 0 && number(value, 65535, &n)) options->secret_fd = (int)n;

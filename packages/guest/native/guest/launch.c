@@ -76,6 +76,13 @@ static int place_descriptors(const struct launch *l) {
   return 0;
 }
 
+const char *launch_directory;
+
+static bool begin_somewhere(const char *home) {
+  if (launch_directory != NULL && chdir(launch_directory) == 0) return true;
+  return chdir(home) == 0 || chdir("/") == 0;
+}
+
 void launch_run(const struct launch *l) {
   /* The two that the guest ignores; an ignored signal would stay so through exec. */
   signal(SIGPIPE, SIG_DFL);
@@ -97,7 +104,7 @@ void launch_run(const struct launch *l) {
   int error = place_descriptors(l);
   if (error == 0) error = account_become(l->account);
   if (error == 0 && l->cwd != NULL && chdir(l->cwd) != 0) error = errno;
-  if (error == 0 && l->cwd == NULL && chdir(l->account->home) != 0 && chdir("/") != 0) error = errno;
+  if (error == 0 && l->cwd == NULL && !begin_somewhere(l->account->home)) error = errno;
   if (error == 0) {
     umask(022);
     error = search_and_run(l);

@@ -90,7 +90,8 @@ void spawn_begin(struct channel *ch, struct slice params);
 /* Reads what the child says of its exec; true when that is known now. */
 bool spawn_settle(struct process *p);
 
-/* launch.c: the child's half */
+/* launch.c: the child's half. A process that names no directory begins in this one, else in its home. */
+extern const char *launch_directory;
 struct launch {
   char **argv, **env;
   const char *cwd;

@@ -43,21 +43,43 @@ static void copy_items(struct slice params, uint16_t tag, char **list, size_t at
   list[at] = NULL;
 }
 
-/* The variables of a login, where the caller's do not name them. */
-static size_t base_env(char **list, char *text, size_t room, const struct account *a, struct slice params, bool pty) {
-  const char *path = getenv("PATH");
-  const char *names[] = {"PATH", "HOME", "USER", "SHELL", "TERM"};
-  const char *values[] = {path != NULL ? path : "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", a->home,
-                          a->name, a->shell, pty ? "xterm-256color" : "dumb"};
+static bool names(const char *entry, size_t size, const char *name, size_t length) {
+  return size > length && memcmp(entry, name, length) == 0 && entry[length] == '=';
+}
+
+static bool is_given(struct slice params, const char *name, size_t length) {
+  size_t cursor = 0;
+  struct slice item;
+  while (message_next(params, CAISSON_TAG_PROCESS_SPAWN_ENV, &cursor, &item))
+    if (names((const char *)item.at, item.size, name, length)) return true;
+  return false;
+}
+
+static size_t count_own(void) {
+  size_t count = 0;
+  while (environ[count] != NULL) count++;
+  return count;
+}
+
+/* What the sandbox was launched with, where the caller's do not name it. The strings are the guest's own. */
+static size_t own_env(char **list, struct slice params) {
+  size_t count = 0;
+  for (char **entry = environ; *entry != NULL; entry++) {
+    const char *equals = strchr(*entry, '=');
+    if (equals != NULL && !is_given(params, *entry, (size_t)(equals - *entry))) list[count++] = *entry;
+  }
+  return count;
+}
+
+/* The variables of a login, where neither the caller's nor the sandbox's name them. */
+static size_t login_env(char **list, char *text, size_t room, const struct account *a, struct slice params, bool pty) {
+  static const char *const variables[] = {"PATH", "HOME", "USER", "SHELL", "TERM"};
+  const char *values[] = {"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", a->home, a->name, a->shell,
+                          pty ? "xterm-256color" : "dumb"};
   size_t count = 0;
   for (size_t i = 0; i < 5; i++) {
-    size_t length = strlen(names[i]), cursor = 0;
-    struct slice item;
-    bool given = false;
-    while (!given && message_next(params, CAISSON_TAG_PROCESS_SPAWN_ENV, &cursor, &item))
-      given = item.size > length && memcmp(item.at, names[i], length) == 0 && item.at[length] == '=';
-    if (given) continue;
-    int size = snprintf(text, room, "%s=%s", names[i], values[i]);
+    if (getenv(variables[i]) != NULL || is_given(params, variables[i], strlen(variables[i]))) continue;
+    int size = snprintf(text, room, "%s=%s", variables[i], values[i]);
     if (size < 0 || (size_t)size >= room) continue;
     list[count++] = text;
     text += size + 1;
@@ -67,19 +89,21 @@ static size_t base_env(char **list, char *text, size_t room, const struct accoun
 }
 
 static bool gather(struct slice params, const struct account *account, bool pty, struct arguments *out) {
-  enum { base_count = 5, base_bytes = 16 * 1024 };
+  enum { login_count = 5, login_bytes = 4 * 1024 };
   size_t bytes = 0;
   size_t argc = count_items(params, CAISSON_TAG_PROCESS_SPAWN_ARGV, &bytes);
-  size_t envc = count_items(params, CAISSON_TAG_PROCESS_SPAWN_ENV, &bytes);
-  char **lists = malloc((argc + envc + base_count + 2) * sizeof *lists + bytes + base_bytes);
+  size_t envc = count_items(params, CAISSON_TAG_PROCESS_SPAWN_ENV, &bytes) + login_count + count_own();
+  char **lists = malloc((argc + envc + 2) * sizeof *lists + bytes + login_bytes);
   if (lists == NULL) return false;
   out->argv = lists;
   out->env = lists + argc + 1;
-  char *text = (char *)(lists + argc + envc + base_count + 2);
+  char *text = (char *)(lists + argc + envc + 2);
   size_t base = 0;
-  if (message_bool(params, CAISSON_TAG_PROCESS_SPAWN_INHERIT_ENV))
-    base = base_env(out->env, text, base_bytes, account, params, pty);
-  text += base_bytes;
+  if (message_bool(params, CAISSON_TAG_PROCESS_SPAWN_INHERIT_ENV)) {
+    base = own_env(out->env, params);
+    base += login_env(out->env + base, text, login_bytes, account, params, pty);
+  }
+  text += login_bytes;
   copy_items(params, CAISSON_TAG_PROCESS_SPAWN_ARGV, out->argv, 0, &text);
   copy_items(params, CAISSON_TAG_PROCESS_SPAWN_ENV, out->env, base, &text);
   return true;

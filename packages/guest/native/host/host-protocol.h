@@ -19,6 +19,7 @@
 #define CAISSON_HOST_OP_QUOTA_ENABLE 11
 #define CAISSON_HOST_OP_QUOTA_LIMIT 12
 #define CAISSON_HOST_OP_USAGE 13
+#define CAISSON_HOST_OP_MOUNT_OVERLAY 14
 
 #define CAISSON_TAG_HOST_FAILED_ERRNO 1
 #define CAISSON_TAG_HOST_FAILED_STEP 2
@@ -139,5 +140,23 @@ static const struct caisson_field caisson_fields_host_usage[] = {
   {2, 1, CAISSON_OPTIONAL, 0, CAISSON_PLAIN, 1, 0, 9007199254740991, NULL},
 };
 static const struct caisson_message caisson_message_host_usage = {"host_usage", caisson_fields_host_usage, 2};
+
+#define CAISSON_TAG_HOST_MOUNT_OVERLAY_LAYERS 1
+#define CAISSON_TAG_HOST_MOUNT_OVERLAY_CHANGES 2
+#define CAISSON_TAG_HOST_MOUNT_OVERLAY_TARGET 3
+#define CAISSON_TAG_HOST_MOUNT_OVERLAY_FIRST_ID 4
+#define CAISSON_TAG_HOST_MOUNT_OVERLAY_COUNT 5
+#define CAISSON_TAG_HOST_MOUNT_OVERLAY_BIND_SOURCES 6
+#define CAISSON_TAG_HOST_MOUNT_OVERLAY_BIND_TARGETS 7
+static const struct caisson_field caisson_fields_host_mount_overlay[] = {
+  {1, 5, CAISSON_REPEATED, 0, CAISSON_NAME, 128, 1, 4095, NULL},
+  {2, 5, CAISSON_REQUIRED, 0, CAISSON_NAME, 1, 1, 4095, NULL},
+  {3, 5, CAISSON_REQUIRED, 0, CAISSON_NAME, 1, 1, 4095, NULL},
+  {4, 1, CAISSON_OPTIONAL, 0, CAISSON_PLAIN, 1, 0, 4294967294, NULL},
+  {5, 1, CAISSON_OPTIONAL, 0, CAISSON_PLAIN, 1, 1, 4294967294, NULL},
+  {6, 5, CAISSON_REPEATED, 0, CAISSON_NAME, 128, 1, 4095, NULL},
+  {7, 5, CAISSON_REPEATED, 0, CAISSON_NAME, 128, 1, 4095, NULL},
+};
+static const struct caisson_message caisson_message_host_mount_overlay = {"host_mount_overlay", caisson_fields_host_mount_overlay, 7};
 
 #endif

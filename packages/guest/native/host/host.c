@@ -33,6 +33,7 @@ static const struct {
   {CAISSON_HOST_OP_SNAPSHOT, &caisson_message_host_snapshot, task_snapshot},
   {CAISSON_HOST_OP_QUOTA_ENABLE, &caisson_message_host_path, task_quota_enable},
   {CAISSON_HOST_OP_QUOTA_LIMIT, &caisson_message_host_quota_limit, task_quota_limit},
+  {CAISSON_HOST_OP_MOUNT_OVERLAY, &caisson_message_host_mount_overlay, task_mount_overlay},
   {CAISSON_HOST_OP_USAGE, &caisson_message_host_path, task_usage},
 };
 

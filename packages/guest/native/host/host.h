@@ -34,10 +34,11 @@ void task_begin(uint32_t id, uint16_t operation, host_task task, struct slice pa
 bool task_reaped(int pid);
 void step_failed(struct outcome *outcome, const char *step);
 
-/* mounts.c, btrfs.c */
+/* mounts.c, overlay.c, btrfs.c */
 void task_mount(struct slice params, struct outcome *outcome);
 void task_unmount(struct slice params, struct outcome *outcome);
 void task_mount_idmapped(struct slice params, struct outcome *outcome);
+void task_mount_overlay(struct slice params, struct outcome *outcome);
 void task_sync(struct slice params, struct outcome *outcome);
 void task_subvolume_create(struct slice params, struct outcome *outcome);
 void task_subvolume_delete(struct slice params, struct outcome *outcome);
@@ -45,6 +46,9 @@ void task_snapshot(struct slice params, struct outcome *outcome);
 void task_quota_enable(struct slice params, struct outcome *outcome);
 void task_quota_limit(struct slice params, struct outcome *outcome);
 void task_usage(struct slice params, struct outcome *outcome);
+/* A user namespace that has nothing but its map, 0 shown as `first` and so on; and a tree seen through it. -1 and errno. */
+int make_namespace(uint32_t first, uint32_t count);
+int open_shifted(const char *source, int namespace, bool read_only);
 /* A field as a C string; the table bounds it to what the buffer holds. */
 void host_path(struct slice params, uint16_t tag, char *path);
 

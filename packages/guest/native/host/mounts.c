@@ -47,7 +47,7 @@ static bool write_map(int pid, const char *name, uint32_t first, uint32_t count)
 }
 
 /* A user namespace that has nothing but its map: a child makes it, and lives until its descriptor is taken. */
-static int make_namespace(uint32_t first, uint32_t count) {
+int make_namespace(uint32_t first, uint32_t count) {
   int ready[2], namespace = -1;
   if (pipe2(ready, O_CLOEXEC) != 0) return -1;
   int pid = fork();
@@ -78,6 +78,22 @@ static int make_namespace(uint32_t first, uint32_t count) {
   return namespace;
 }
 
+/* A copy of the tree that is mounted nowhere yet, its ids shifted by the namespace's map, or as they are without one. */
+int open_shifted(const char *source, int namespace, bool read_only) {
+  int tree = (int)syscall(SYS_open_tree, AT_FDCWD, source, open_tree_clone | O_CLOEXEC);
+  if (tree < 0) return -1;
+  struct attributes attributes = {.set = read_only ? mount_attr_rdonly : 0};
+  if (namespace >= 0) {
+    attributes.set |= mount_attr_idmap;
+    attributes.user_namespace = (uint64_t)namespace;
+  }
+  if (attributes.set == 0 || syscall(SYS_mount_setattr, tree, "", AT_EMPTY_PATH, &attributes, sizeof attributes) == 0) return tree;
+  int error = errno;
+  close(tree);
+  errno = error;
+  return -1;
+}
+
 void task_mount_idmapped(struct slice params, struct outcome *outcome) {
   char source[4096], target[4096];
   host_path(params, CAISSON_TAG_HOST_MOUNT_IDMAPPED_SOURCE, source);
@@ -85,12 +101,8 @@ void task_mount_idmapped(struct slice params, struct outcome *outcome) {
   int namespace = make_namespace((uint32_t)message_uint(params, CAISSON_TAG_HOST_MOUNT_IDMAPPED_FIRST_ID, 0),
                                  (uint32_t)message_uint(params, CAISSON_TAG_HOST_MOUNT_IDMAPPED_COUNT, 1));
   if (namespace < 0) return step_failed(outcome, "user namespace");
-  int tree = (int)syscall(SYS_open_tree, AT_FDCWD, source, open_tree_clone | O_CLOEXEC);
-  if (tree < 0) return step_failed(outcome, "open_tree");
-  struct attributes attributes = {.set = mount_attr_idmap, .user_namespace = (uint64_t)namespace};
-  if (message_bool(params, CAISSON_TAG_HOST_MOUNT_IDMAPPED_READ_ONLY)) attributes.set |= mount_attr_rdonly;
-  if (syscall(SYS_mount_setattr, tree, "", AT_EMPTY_PATH, &attributes, sizeof attributes) != 0)
-    return step_failed(outcome, "mount_setattr");
+  int tree = open_shifted(source, namespace, message_bool(params, CAISSON_TAG_HOST_MOUNT_IDMAPPED_READ_ONLY));
+  if (tree < 0) return step_failed(outcome, "shifting the ids");
   if (syscall(SYS_move_mount, tree, "", AT_FDCWD, target, move_mount_from_empty) != 0)
     return step_failed(outcome, "move_mount");
 }

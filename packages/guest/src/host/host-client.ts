@@ -76,6 +76,11 @@ export class HostClient {
     await this.#request('mountIdmapped', mount);
   }
 
+  /** Layers, the changes above them and folders of the host as one tree, mounted at `target` in one step. */
+  async mountOverlay(mount: HostParams<'mountOverlay'>): Promise<void> {
+    await this.#request('mountOverlay', mount);
+  }
+
   async sync(path: string): Promise<void> {
     await this.#request('sync', { path });
   }

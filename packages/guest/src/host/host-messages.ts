@@ -67,6 +67,19 @@ export const hostMountIdmapped = message('host_mount_idmapped', 'the tree at sou
   readOnly: bool(5, 'the mount cannot be written'),
 });
 
+/** Most folders that one mount joins; the kernel takes a page of options. */
+const joinedMax = 128;
+
+export const hostMountOverlay = message('host_mount_overlay', 'layers, changes and folders of the host as one tree', {
+  layers: repeated(path(1, 'lowest first'), joinedMax),
+  changes: path(2, 'a folder with `upper` and `work`'),
+  target: path(3, 'where'),
+  firstId: optional(uint(4, 2 ** 32 - 2, 'id that 0 of the trees appears as; they appear as they are when absent')),
+  count: optional(uint(5, 2 ** 32 - 2, 'ids from there on; 65,536 when absent', 1)),
+  bindSources: repeated(path(6, 'folders and files of the host to show, read-only'), joinedMax),
+  bindTargets: repeated(path(7, 'where each is shown; absolute within the tree, and there already'), joinedMax),
+});
+
 export const hostPath = message('host_path', 'an operation on one path', { path: path(1, 'which') });
 
 export const hostSnapshot = message('host_snapshot', 'a btrfs snapshot', {
@@ -105,6 +118,7 @@ export const hostOperations = {
   quotaEnable: { number: 11, params: hostPath, result: hostDone },
   quotaLimit: { number: 12, params: hostQuotaLimit, result: hostDone },
   usage: { number: 13, params: hostPath, result: hostUsage },
+  mountOverlay: { number: 14, params: hostMountOverlay, result: hostDone },
 } as const satisfies Record<string, HostOperation>;
 
 export type HostOperationName = keyof typeof hostOperations;

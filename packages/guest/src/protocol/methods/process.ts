@@ -52,8 +52,13 @@ export const processMethods = {
       id: id(),
       argv: repeated(name(2, limits.argumentMax, 'program and arguments; at least one'), limits.argumentsMax),
       env: repeated(name(3, limits.argumentMax, 'NAME=value', 2), limits.argumentsMax),
-      inheritEnv: bool(4, 'begin with the PATH, HOME, USER, SHELL and TERM of the user; env wins'),
-      cwd: optional(name(5, limits.pathMax, 'working directory; the home of the user when absent', 1)),
+      inheritEnv: bool(
+        4,
+        'begin with what the sandbox was launched with, then PATH, HOME, USER, SHELL and TERM of the user; env wins',
+      ),
+      cwd: optional(
+        name(5, limits.pathMax, 'working directory; when absent that of the sandbox, or the home of the user', 1),
+      ),
       user: optional(text(6, 32, 'name or number; `user` when absent', 1)),
       pty: optional(nested(7, ptySize, 64, 'gives it a terminal, which is stdin and stdout; stderr is empty')),
       stdin: bool(8, 'has a stdin to write to; otherwise /dev/null'),
