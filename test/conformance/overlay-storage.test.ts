@@ -16,7 +16,9 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { newId } from '@caisson/contract';
-import { afterEach, describe, expect, test } from 'vitest';
+import { HostClient } from '@caisson/guest';
+import { afterAll, afterEach, describe, expect, test } from 'vitest';
+import { buildGuest } from '../../packages/guest/build.mjs';
 import { mountsBelow, unmountBelow } from '../../packages/server/src/storage/overlay/mounts.ts';
 import { OverlayStorage } from '../../packages/server/src/storage/overlay/overlay-storage.ts';
 import type { Rootfs } from '../../packages/server/src/storage/storage.ts';
@@ -24,14 +26,15 @@ import { describeStorage, type StorageUnderTest } from './describe-storage.ts';
 
 const never = () => new AbortController().signal;
 const root = process.getuid?.() === 0;
-const opened: string[] = [];
+const host = new HostClient(buildGuest({ quiet: true }));
+afterAll(() => host.close());
 
 /** Two layers, of which the upper one hides a file of the lower. */
 const imageFiles = { 'etc/hostname': 'caisson\n', 'bin/tool': 'upper\n', 'lib/data': 'lower\n' };
 
-async function overlay(): Promise<StorageUnderTest & { pool: string }> {
+async function overlay(): Promise<StorageUnderTest & { pool: string; reopen(): Promise<OverlayStorage> }> {
   const folder = mkdtempSync(join(tmpdir(), 'caisson-overlay-'));
-  opened.push(folder);
+  chmodSync(folder, 0o711);
   const layers = ['lower', 'upper'].map((name) => join(folder, 'layers', name));
   const files: [string, string][] = [
     ['lower/etc/hostname', 'caisson\n'],
@@ -43,22 +46,27 @@ async function overlay(): Promise<StorageUnderTest & { pool: string }> {
     mkdirSync(join(folder, 'layers', dirname(path)), { recursive: true });
     writeFileSync(join(folder, 'layers', path), content);
   }
-  const pool = join(folder, 'pool');
+  const [pool, mounts] = [join(folder, 'pool'), join(folder, 'mounts')];
+  const open = () => new OverlayStorage({ pool, mounts, host });
   return {
     pool,
-    storage: new OverlayStorage(pool),
+    reopen: async () => {
+      // As after a reboot: no mount is left.
+      await unmountBelow(host, folder);
+      return open();
+    },
+    storage: open(),
     image: { digest: `sha256:${'a'.repeat(64)}`, layers },
     imageFiles,
     restart: async () => {
-      // As after a reboot: no mount is left.
-      await unmountBelow(pool);
-      return new OverlayStorage(pool);
+      await unmountBelow(host, folder);
+      return open();
     },
     write: async (rootfs, path, content) => writeFileSync(join(rootfs.path, path), content),
     remove: async (rootfs, path) => rmSync(join(rootfs.path, path)),
     read: async (rootfs) => readTree(rootfs.path),
     async close() {
-      await unmountBelow(folder);
+      await unmountBelow(host, folder);
       rmSync(folder, { recursive: true, force: true });
     },
   };
@@ -133,7 +141,7 @@ describe.runIf(root)('overlay storage', () => {
   test.each(['before', 'between', 'after'] as const)(
     'a rollback killed %s its two moves leaves the old or the new tree, whole',
     async (moment) => {
-      const { storage, image, pool, write, read } = await open();
+      const { storage, image, pool, write, read, reopen } = await open();
       const [sandbox, snapshot] = [newId('sandbox'), newId('snapshot')];
       const rootfs = await storage.prepare({ sandbox, image }, never());
       await write(rootfs, 'state', 'new');
@@ -143,11 +151,11 @@ describe.runIf(root)('overlay storage', () => {
       // What a rollback makes beside the old tree before it moves anything.
       const other = newId('sandbox');
       await storage.clone(snapshot, { sandbox: other }, never());
-      await unmountBelow(pool);
+      await reopen();
       renameSync(join(pool, 'rootfs', other), `${place}.next`);
       if (moment !== 'before') renameSync(place, join(pool, 'trash', 'old'));
       if (moment === 'after') renameSync(`${place}.next`, place);
-      const next = new OverlayStorage(pool);
+      const next = await reopen();
       await next.recover(never());
       expect((await next.list(never())).sandboxes).toEqual([sandbox]);
       const after = await next.prepare({ sandbox, image }, never());
@@ -173,13 +181,56 @@ describe.runIf(root)('overlay storage', () => {
     expect(loops()).toEqual([]);
   });
 
-  test('a layer whose path an overlay cannot take is refused, not misread', async () => {
-    const { storage, image, pool } = await open();
-    const odd = join(dirname(pool), 'a:b');
+  test('a layer may have any path', async () => {
+    const { storage, image, pool, read } = await open();
+    const odd = join(dirname(pool), 'a:b, "c"');
     mkdirSync(odd);
-    await expect(
-      storage.prepare({ sandbox: newId('sandbox'), image: { ...image, layers: [odd] } }, never()),
-    ).rejects.toMatchObject({ code: 'storage_failed' });
+    writeFileSync(join(odd, 'file'), 'odd');
+    const rootfs = await storage.prepare({ sandbox: newId('sandbox'), image: { ...image, layers: [odd] } }, never());
+    expect(await read(rootfs)).toEqual({ file: 'odd' });
+  });
+
+  test('a rootfs with ids of its own shows them shifted, and keeps them as they are on disk', async () => {
+    const { storage, image, pool, reopen } = await open();
+    const [one, two, snapshot] = [newId('sandbox'), newId('sandbox'), newId('snapshot')];
+    const first = await storage.prepare({ sandbox: one, image, ownIds: true, quotaBytes: 8_388_608 }, never());
+    const owner = (path: string) => statSync(path).uid;
+    expect(owner(join(first.path, 'etc/hostname'))).toBe(first.ids?.first);
+    // As root inside would: its id outside is the first of the range.
+    const script = `echo mine > ${first.path}/file && rm ${first.path}/lib/data`;
+    execFileSync('setpriv', [
+      `--reuid=${first.ids?.first}`,
+      `--regid=${first.ids?.first}`,
+      '--clear-groups',
+      'sh',
+      '-c',
+      script,
+    ]);
+    expect(owner(join(pool, 'rootfs', one, 'changes/upper/file'))).toBe(0);
+    await storage.snapshot(one, snapshot, never());
+    const second = await storage.clone(snapshot, { sandbox: two, ownIds: true }, never());
+    expect(second.ids?.first).not.toBe(first.ids?.first);
+    expect(owner(join(second.path, 'file'))).toBe(second.ids?.first);
+    expect(existsSync(join(second.path, 'lib/data'))).toBe(false);
+    const next = await reopen();
+    expect((await next.prepare({ sandbox: one, image }, never())).ids).toEqual(first.ids);
+    await next.destroy(one, never());
+    await next.destroy(two, never());
+  });
+
+  test('folders of the host are shown where the image says, and cannot be written', async () => {
+    const { storage, image, pool } = await open();
+    const source = join(dirname(pool), 'shown');
+    mkdirSync(source);
+    writeFileSync(join(source, 'file'), 'from the host');
+    const binds = [{ source, target: '/lib' }];
+    const rootfs = await storage.prepare(
+      { sandbox: newId('sandbox'), image: { ...image, binds }, ownIds: true },
+      never(),
+    );
+    expect(readFileSync(join(rootfs.path, 'lib/file'), 'utf8')).toBe('from the host');
+    expect(statSync(join(rootfs.path, 'lib/file')).uid).toBe(rootfs.ids?.first);
+    expect(() => writeFileSync(join(rootfs.path, 'lib/new'), '')).toThrow(/EROFS/);
   });
 
   test('what the pool holds is for its owner alone', async () => {

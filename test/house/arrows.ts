@@ -67,9 +67,8 @@ export function mayImportWithinFolder(from: string, to: string): boolean {
   const [folder, kind, file] = from.split('/');
   const [, otherKind, otherFile] = to.split('/');
   if (folder !== 'drivers' && folder !== 'storage') return true;
-  if (file === undefined || otherFile === undefined)
-    return otherKind === `${folder.replace(/s$/, '')}.ts` || file === undefined;
-  return kind === otherKind;
+  // What stands at the top of the folder is the contract, and what its implementations share.
+  return file === undefined || otherFile === undefined || kind === otherKind;
 }
 
 export interface Import {

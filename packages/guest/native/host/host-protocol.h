@@ -20,6 +20,7 @@
 #define CAISSON_HOST_OP_QUOTA_LIMIT 12
 #define CAISSON_HOST_OP_USAGE 13
 #define CAISSON_HOST_OP_MOUNT_OVERLAY 14
+#define CAISSON_HOST_OP_MOUNT_DISK 15
 
 #define CAISSON_TAG_HOST_FAILED_ERRNO 1
 #define CAISSON_TAG_HOST_FAILED_STEP 2
@@ -158,5 +159,15 @@ static const struct caisson_field caisson_fields_host_mount_overlay[] = {
   {7, 5, CAISSON_REPEATED, 0, CAISSON_NAME, 128, 1, 4095, NULL},
 };
 static const struct caisson_message caisson_message_host_mount_overlay = {"host_mount_overlay", caisson_fields_host_mount_overlay, 7};
+
+#define CAISSON_TAG_HOST_MOUNT_DISK_FILE 1
+#define CAISSON_TAG_HOST_MOUNT_DISK_TARGET 2
+#define CAISSON_TAG_HOST_MOUNT_DISK_TYPE 3
+static const struct caisson_field caisson_fields_host_mount_disk[] = {
+  {1, 5, CAISSON_REQUIRED, 0, CAISSON_NAME, 1, 1, 4095, NULL},
+  {2, 5, CAISSON_REQUIRED, 0, CAISSON_NAME, 1, 1, 4095, NULL},
+  {3, 4, CAISSON_REQUIRED, 0, CAISSON_PLAIN, 1, 0, 64, NULL},
+};
+static const struct caisson_message caisson_message_host_mount_disk = {"host_mount_disk", caisson_fields_host_mount_disk, 3};
 
 #endif

@@ -34,6 +34,7 @@ static const struct {
   {CAISSON_HOST_OP_QUOTA_ENABLE, &caisson_message_host_path, task_quota_enable},
   {CAISSON_HOST_OP_QUOTA_LIMIT, &caisson_message_host_quota_limit, task_quota_limit},
   {CAISSON_HOST_OP_MOUNT_OVERLAY, &caisson_message_host_mount_overlay, task_mount_overlay},
+  {CAISSON_HOST_OP_MOUNT_DISK, &caisson_message_host_mount_disk, task_mount_disk},
   {CAISSON_HOST_OP_USAGE, &caisson_message_host_path, task_usage},
 };
 

@@ -34,11 +34,12 @@ void task_begin(uint32_t id, uint16_t operation, host_task task, struct slice pa
 bool task_reaped(int pid);
 void step_failed(struct outcome *outcome, const char *step);
 
-/* mounts.c, overlay.c, btrfs.c */
+/* mounts.c, overlay.c, loop-disk.c, btrfs.c */
 void task_mount(struct slice params, struct outcome *outcome);
 void task_unmount(struct slice params, struct outcome *outcome);
 void task_mount_idmapped(struct slice params, struct outcome *outcome);
 void task_mount_overlay(struct slice params, struct outcome *outcome);
+void task_mount_disk(struct slice params, struct outcome *outcome);
 void task_sync(struct slice params, struct outcome *outcome);
 void task_subvolume_create(struct slice params, struct outcome *outcome);
 void task_subvolume_delete(struct slice params, struct outcome *outcome);

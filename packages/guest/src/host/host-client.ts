@@ -81,6 +81,11 @@ export class HostClient {
     await this.#request('mountOverlay', mount);
   }
 
+  /** The filesystem in a file, on a loop device that goes with the last mount of it. */
+  async mountDisk(mount: HostParams<'mountDisk'>): Promise<void> {
+    await this.#request('mountDisk', mount);
+  }
+
   async sync(path: string): Promise<void> {
     await this.#request('sync', { path });
   }
@@ -234,6 +239,8 @@ const storageOperations: readonly HostOperationName[] = [
   'quotaLimit',
   'usage',
   'sync',
+  'mountOverlay',
+  'mountDisk',
 ];
 
 function failure(operation: HostOperationName, payload: Buffer): CaissonError {

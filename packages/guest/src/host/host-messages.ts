@@ -67,6 +67,12 @@ export const hostMountIdmapped = message('host_mount_idmapped', 'the tree at sou
   readOnly: bool(5, 'the mount cannot be written'),
 });
 
+export const hostMountDisk = message('host_mount_disk', 'a filesystem in a file', {
+  file: path(1, 'which'),
+  target: path(2, 'where'),
+  type: text(3, 64, 'file system'),
+});
+
 /** Most folders that one mount joins; the kernel takes a page of options. */
 const joinedMax = 128;
 
@@ -119,6 +125,7 @@ export const hostOperations = {
   quotaLimit: { number: 12, params: hostQuotaLimit, result: hostDone },
   usage: { number: 13, params: hostPath, result: hostUsage },
   mountOverlay: { number: 14, params: hostMountOverlay, result: hostDone },
+  mountDisk: { number: 15, params: hostMountDisk, result: hostDone },
 } as const satisfies Record<string, HostOperation>;
 
 export type HostOperationName = keyof typeof hostOperations;

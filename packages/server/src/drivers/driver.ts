@@ -67,7 +67,7 @@ export interface CreateRequest {
   readonly labels: Readonly<Record<string, string>>;
   readonly blueprint: WorkspaceBlueprint;
   /** Where `capabilities.storage` is `ours`: the prepared root filesystem, which outlives the instance. */
-  readonly rootfs?: { readonly path: string };
+  readonly rootfs?: { readonly path: string; readonly ids?: { readonly first: number; readonly count: number } };
   /** Where `capabilities.storage` is `backend`: the image to launch, by digest. */
   readonly image?: { readonly reference: string; readonly digest: string };
   /** Begin from the filesystem that `halt` kept, not from the image. Only asked of drivers that can `halt`. */

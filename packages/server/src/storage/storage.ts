@@ -7,6 +7,8 @@ import type { Id } from '@caisson/contract';
  * - **Image**: an immutable root filesystem, named by its content digest. Storage is given its unpacked layers.
  * - **Rootfs**: the writable filesystem of one sandbox, named by the sandbox's id. It outlives instances: `stop` keeps
  *   it, `recreate` replaces it.
+ * - **Ids of its own**: a rootfs may be shown with its user and group ids shifted to a range that no other rootfs has, so
+ *   that root inside is nobody outside. On disk they stay as they are: snapshots and clones know of no range.
  * - **Snapshot**: a rootfs at one moment, immutable, named by its id. It outlives the sandbox it was taken of.
  *
  * Laws
@@ -64,23 +66,36 @@ export interface ImageLayers {
   readonly digest: string;
   /** Folders of the unpacked layers, lowest first. */
   readonly layers: readonly string[];
+  /** Folders and files of the host that it shows read-only; the layers have something to mount them on. */
+  readonly binds?: readonly { readonly source: string; readonly target: string }[];
+}
+
+/** User and group ids from `first` on. */
+export interface IdRange {
+  readonly first: number;
+  readonly count: number;
 }
 
 export interface PrepareRequest {
   readonly sandbox: Id<'sandbox'>;
   readonly image: ImageLayers;
   readonly quotaBytes?: number;
+  /** Show it with ids of its own. */
+  readonly ownIds?: boolean;
 }
 
 export interface CloneRequest {
   readonly sandbox: Id<'sandbox'>;
   readonly quotaBytes?: number;
+  readonly ownIds?: boolean;
 }
 
 export interface Rootfs {
   readonly sandbox: Id<'sandbox'>;
   /** Where it is mounted on the host. */
   readonly path: string;
+  /** The ids it is shown with; those on disk when absent. */
+  readonly ids?: IdRange;
 }
 
 export interface Usage {

@@ -1,29 +1,33 @@
-import { execFile } from 'node:child_process';
 import { CaissonError } from '@caisson/contract';
+import type { HostClient } from '@caisson/guest';
 
 /** More than the last words of a program are of no use in an error. */
 const lastWords = 2_000;
 /** Copying a large tree is the longest of what storage runs. */
 const timeoutMs = 600_000;
+const env = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' };
 
-/** Runs a program of the host to its end. What it says when it fails becomes the context of our error. */
-export function hostCommand(program: string, args: readonly string[], signal?: AbortSignal): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const options = {
-      signal,
-      timeout: timeoutMs,
-      maxBuffer: 1_048_576,
-      env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' },
-    };
-    execFile(program, [...args], options, (error, stdout, stderr) => {
-      if (!error) return resolve(stdout);
-      if (signal?.aborted) return reject(signal.reason);
-      reject(failure(program, `${stderr}${stdout}`.slice(-lastWords).trim() || error.message, error));
-    });
-  });
+export interface CommandOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** Exit codes that are no failure besides 0. */
+  readonly accept?: readonly number[];
 }
 
-function failure(program: string, words: string, cause: Error): CaissonError {
-  const code = /No space left on device/.test(words) ? 'storage_full' : 'storage_failed';
-  return new CaissonError(code, `${program}: ${words.split('\n').at(-1)}`, { context: { program, words }, cause });
+/** Runs a program of the host to its end. What it says when it fails becomes the context of our error. */
+export async function hostCommand(
+  host: HostClient,
+  program: string,
+  args: readonly string[],
+  { signal, accept = [] }: CommandOptions = {},
+): Promise<string> {
+  // `env` finds the program, wherever the host keeps it.
+  const { code, stdout, stderr } = await host.run(['/usr/bin/env', program, ...args], { env, timeoutMs, signal });
+  const said = Buffer.from(stdout).toString();
+  if (code === 0 || (code !== undefined && accept.includes(code))) return said;
+  const words = `${Buffer.from(stderr).toString()}${said}`.slice(-lastWords).trim() || `it ended with ${code}`;
+  throw new CaissonError(
+    /No space left on device/.test(words) ? 'storage_full' : 'storage_failed',
+    `${program}: ${words.split('\n').at(-1)}`,
+    { context: { program, words } },
+  );
 }

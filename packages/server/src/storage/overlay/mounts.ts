@@ -1,6 +1,7 @@
-import { readFile } from 'node:fs/promises';
-import { CaissonError } from '@caisson/contract';
-import { hostCommand } from './host-command.ts';
+import { readFile, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import type { CaissonError } from '@caisson/contract';
+import type { HostClient } from '@caisson/guest';
 
 /** Every mount point at or below a folder, the deepest first, which is the order in which they can be undone. */
 export async function mountsBelow(folder: string): Promise<string[]> {
@@ -19,34 +20,26 @@ export async function mountsBelow(folder: string): Promise<string[]> {
     .reverse();
 }
 
+/** A mounted filesystem is another device than the folder it is mounted in. Cheaper than the table of all mounts. */
 export async function isMounted(point: string): Promise<boolean> {
-  return (await mountsBelow(point)).includes(point);
-}
-
-/** Undoes everything mounted below a folder. A mount still in use is detached, and ends with its last user. */
-export async function unmountBelow(folder: string): Promise<void> {
-  for (const point of await mountsBelow(folder)) {
-    await hostCommand('umount', [point]).catch(() => hostCommand('umount', ['--lazy', point]));
+  try {
+    const [own, above] = await Promise.all([stat(point), stat(dirname(point))]);
+    return own.dev !== above.dev;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
+    throw error;
   }
 }
 
-/** The characters that separate an overlay's options cannot be escaped everywhere: a path with one is refused. */
-export async function mountOverlay(
-  layers: readonly string[],
-  upper: string,
-  work: string,
-  point: string,
-): Promise<void> {
-  const paths = [...layers, upper, work];
-  const odd = paths.find((path) => /[,:\\"\n]/.test(path));
-  if (odd !== undefined) throw new CaissonError('storage_failed', `${odd} has a character that an overlay cannot take`);
-  const lower = [...layers].reverse().join(':');
-  await hostCommand('mount', [
-    '-t',
-    'overlay',
-    '-o',
-    `lowerdir=${lower},upperdir=${upper},workdir=${work}`,
-    'caisson',
-    point,
-  ]);
+/** Undoes a mount with all that is mounted in it. One still in use is detached, and ends with its last user. */
+export async function unmount(host: HostClient, point: string): Promise<void> {
+  await host.unmount(point, { detach: true }).catch((error: CaissonError) => {
+    const { errorName } = error.context;
+    if (errorName !== 'EINVAL' && errorName !== 'ENOENT') throw error;
+  });
+}
+
+/** The same for everything below a folder, for what nobody remembers. */
+export async function unmountBelow(host: HostClient, folder: string): Promise<void> {
+  for (const point of await mountsBelow(folder)) await unmount(host, point);
 }

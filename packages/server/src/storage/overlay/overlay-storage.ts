@@ -1,9 +1,12 @@
 import { constants, existsSync } from 'node:fs';
-import { access, mkdir, statfs } from 'node:fs/promises';
-import { join } from 'node:path';
-import { CaissonError, type Id } from '@caisson/contract';
+import { access, chmod, mkdir, rm, rmdir, statfs } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { CaissonError, type Id, newId } from '@caisson/contract';
+import type { HostClient } from '@caisson/guest';
+import { IdRanges } from '../id-ranges.ts';
 import type {
   CloneRequest,
+  IdRange,
   PoolHealth,
   PrepareRequest,
   Rootfs,
@@ -14,7 +17,7 @@ import type {
 } from '../storage.ts';
 import { poolState } from '../storage.ts';
 import { hostCommand } from './host-command.ts';
-import { isMounted, mountOverlay, unmountBelow } from './mounts.ts';
+import { isMounted, unmount, unmountBelow } from './mounts.ts';
 import { PoolFolder, type Recipe, readRecipe, writeRecipe } from './pool-folder.ts';
 import { makeDisk, minQuotaBytes, mountDisk, resizeDisk } from './quota-disk.ts';
 
@@ -22,33 +25,39 @@ import { makeDisk, minQuotaBytes, mountDisk, resizeDisk } from './quota-disk.ts'
  * Storage on any filesystem: the image's layers below, the sandbox's changes above, joined by an overlay mount. A snapshot
  * is a copy of the changes, so it costs what changed.
  *
- *   rootfs/<sandbox>/   recipe.json, changes/{upper,work}, merged (the mount), and disk.ext4 where there is a limit
+ *   rootfs/<sandbox>/   recipe.json, changes/{upper,work}, and disk.ext4 where there is a limit
  *   snapshots/<id>/     recipe.json, upper
+ *   templates/          empty filesystems to copy
  *
+ * The joined tree is mounted below `mounts`, whose folders anybody may pass: root inside a sandbox is nobody outside.
  * Mounts do not outlive the machine; `prepare` makes them again, and everything else asks for it.
  */
 export class OverlayStorage implements Storage {
   readonly name = 'overlay';
   readonly capabilities = { snapshotCost: 'changed-files', quota: true } as const;
+  readonly #host: HostClient;
   readonly #pool: PoolFolder;
+  readonly #mounts: string;
+  readonly #mounting = new Map<string, Promise<Rootfs>>();
+  #ranges: Promise<IdRanges> | undefined;
 
-  constructor(path: string) {
-    this.#pool = new PoolFolder(path);
+  constructor(options: { readonly pool: string; readonly mounts: string; readonly host: HostClient }) {
+    this.#host = options.host;
+    this.#pool = new PoolFolder(options.pool);
+    this.#mounts = options.mounts;
   }
 
   async probe(signal: AbortSignal): Promise<StorageProbe> {
     if (process.getuid?.() !== 0) return { usable: false, why: 'mounting needs root', fix: 'Run the server as root.' };
+    const target = join(this.#mounts, newId('request'));
     try {
       await this.#pool.open();
-      await this.#pool.make(join(this.#pool.path, 'trash', 'probe'), async (folder) => {
-        for (const name of ['lower', 'upper', 'work', 'merged']) await mkdir(join(folder, name));
-        await mountOverlay(
-          [join(folder, 'lower')],
-          join(folder, 'upper'),
-          join(folder, 'work'),
-          join(folder, 'merged'),
-        );
-        await unmountBelow(join(folder, 'merged'));
+      await mkdir(target, { recursive: true });
+      await this.#pool.make(join(this.#pool.path, 'trash', newId('request')), async (folder) => {
+        for (const name of ['lower', 'upper', 'work']) await mkdir(join(folder, name));
+        const layers = [join(folder, 'lower')];
+        await this.#host.mountOverlay({ layers, changes: folder, target, bindSources: [], bindTargets: [] });
+        await unmount(this.#host, target);
       });
       await this.#pool.sweep();
       signal.throwIfAborted();
@@ -59,17 +68,19 @@ export class OverlayStorage implements Storage {
         why: `an overlay cannot be mounted: ${(error as Error).message}`,
         fix: 'Load the kernel module `overlay`, or use another storage.',
       };
+    } finally {
+      await rm(target, { recursive: true, force: true });
     }
   }
 
   async recover(signal: AbortSignal): Promise<readonly string[]> {
     signal.throwIfAborted();
     await this.#pool.open();
-    for (const folder of ['making', 'trash']) await unmountBelow(join(this.#pool.path, folder));
+    for (const folder of ['making', 'trash']) await unmountBelow(this.#host, join(this.#pool.path, folder));
     return [...(await this.#pool.finishSwaps()), ...(await this.#pool.sweep())];
   }
 
-  async prepare({ sandbox, image, quotaBytes }: PrepareRequest, signal: AbortSignal): Promise<Rootfs> {
+  async prepare({ sandbox, image, quotaBytes, ownIds }: PrepareRequest, signal: AbortSignal): Promise<Rootfs> {
     signal.throwIfAborted();
     await this.#pool.open();
     if (!this.#pool.has(this.#pool.rootfs(sandbox))) {
@@ -78,7 +89,10 @@ export class OverlayStorage implements Storage {
           throw new CaissonError('image_not_found', `the layer ${layer} of ${image.digest} is not there`);
         });
       }
-      await this.#make({ sandbox, layers: image.layers, quotaBytes: quotaBytes ?? null });
+      const { layers, binds = [] } = image;
+      await this.#withRange(ownIds, (ids) =>
+        this.#make({ sandbox, layers, binds, quotaBytes: quotaBytes ?? null, ids }),
+      );
     }
     return this.#mount(sandbox);
   }
@@ -89,30 +103,31 @@ export class OverlayStorage implements Storage {
     await this.#mount(sandbox);
     const recipe = await readRecipe(this.#pool.rootfs(sandbox));
     await this.#pool.make(this.#pool.snapshot(snapshot), async (folder) => {
-      await copyTree(this.#upper(sandbox), join(folder, 'upper'), signal);
-      await writeRecipe(folder, recipe);
+      await this.#copyTree(this.#upper(sandbox), join(folder, 'upper'), signal);
+      await writeRecipe(folder, { ...recipe, ids: null });
     });
   }
 
   async rollback(sandbox: Id<'sandbox'>, snapshot: Id<'snapshot'>, signal: AbortSignal): Promise<Rootfs> {
     signal.throwIfAborted();
-    const { layers } = await this.#requireSnapshot(snapshot);
-    const { quotaBytes } = await this.#requireRootfs(sandbox);
+    const { layers, binds } = await this.#requireSnapshot(snapshot);
+    const { quotaBytes, ids } = await this.#requireRootfs(sandbox);
     const place = this.#pool.rootfs(sandbox);
     // The new tree is whole before the old one goes: killed in between, the old one still stands.
     const fresh = `${place}.next`;
     await this.#pool.discard(fresh);
-    await this.#make({ sandbox, layers, quotaBytes }, { place: fresh, from: snapshot, signal });
-    await unmountBelow(place);
+    await this.#make({ sandbox, layers, binds, quotaBytes, ids }, { place: fresh, from: snapshot, signal });
+    await this.#unmount(sandbox);
     await this.#pool.swap(fresh, place);
     return this.#mount(sandbox);
   }
 
   async clone(from: Id<'snapshot'>, to: CloneRequest, signal: AbortSignal): Promise<Rootfs> {
     signal.throwIfAborted();
-    const { layers } = await this.#requireSnapshot(from);
-    if (!this.#pool.has(this.#pool.rootfs(to.sandbox))) {
-      await this.#make({ sandbox: to.sandbox, layers, quotaBytes: to.quotaBytes ?? null }, { from, signal });
+    const { layers, binds } = await this.#requireSnapshot(from);
+    const { sandbox, quotaBytes = null, ownIds } = to;
+    if (!this.#pool.has(this.#pool.rootfs(sandbox))) {
+      await this.#withRange(ownIds, (ids) => this.#make({ sandbox, layers, binds, quotaBytes, ids }, { from, signal }));
     }
     return this.#mount(to.sandbox);
   }
@@ -120,10 +135,10 @@ export class OverlayStorage implements Storage {
   async usage(of: Id<'sandbox'> | Id<'snapshot'>, signal: AbortSignal): Promise<Usage> {
     const snapshot = this.#pool.snapshot(of);
     if (this.#pool.has(snapshot))
-      return { exclusiveBytes: await treeBytes(join(snapshot, 'upper'), signal), quotaBytes: null };
+      return { exclusiveBytes: await this.#treeBytes(join(snapshot, 'upper'), signal), quotaBytes: null };
     const { quotaBytes } = await this.#requireRootfs(of);
     await this.#mount(of as Id<'sandbox'>);
-    return { exclusiveBytes: await treeBytes(this.#upper(of), signal), quotaBytes };
+    return { exclusiveBytes: await this.#treeBytes(this.#upper(of), signal), quotaBytes };
   }
 
   async quota(sandbox: Id<'sandbox'>, bytes: number | null, signal: AbortSignal): Promise<void> {
@@ -136,17 +151,21 @@ export class OverlayStorage implements Storage {
     // What was made on a disk of its own stays there; without a limit it may grow to what the pool has.
     const wanted = bytes === null ? (await this.health(signal)).totalBytes : atLeastMinimum(bytes);
     const place = this.#pool.rootfs(sandbox);
-    await unmountBelow(place);
-    await resizeDisk(join(place, 'disk.ext4'), recipe.quotaBytes, wanted);
+    await this.#unmount(sandbox);
+    await resizeDisk(this.#host, join(place, 'disk.ext4'), recipe.quotaBytes, wanted);
     await writeRecipe(place, { ...recipe, quotaBytes: wanted });
     await this.#mount(sandbox);
   }
 
   async destroy(sandbox: Id<'sandbox'>, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
-    await unmountBelow(this.#pool.rootfs(sandbox));
-    await this.#pool.discard(this.#pool.rootfs(sandbox));
-    await this.#pool.discard(`${this.#pool.rootfs(sandbox)}.next`);
+    const place = this.#pool.rootfs(sandbox);
+    const recipe = this.#pool.has(place) ? await readRecipe(place) : undefined;
+    await this.#unmount(sandbox);
+    await this.#pool.discard(place);
+    await this.#pool.discard(`${place}.next`);
+    // Only now: while its files are there, the range is theirs.
+    if (recipe?.ids) (await this.#idRanges()).release(recipe.ids);
   }
 
   async removeSnapshot(snapshot: Id<'snapshot'>, signal: AbortSignal): Promise<void> {
@@ -179,6 +198,41 @@ export class OverlayStorage implements Storage {
     return join(this.#pool.rootfs(sandbox), 'changes', 'upper');
   }
 
+  #point(sandbox: string): string {
+    return join(this.#mounts, sandbox);
+  }
+
+  /** Makes something that takes a range of ids, where one is wanted; what fails gives it back. */
+  async #withRange(wanted: boolean | undefined, make: (ids: IdRange | null) => Promise<void>): Promise<void> {
+    if (wanted !== true) return make(null);
+    const ranges = await this.#idRanges();
+    const ids = ranges.take();
+    if (!ids) throw new CaissonError('storage_full', 'every range of user ids is taken');
+    try {
+      await make(ids);
+    } catch (error) {
+      ranges.release(ids);
+      throw error;
+    }
+  }
+
+  #idRanges(): Promise<IdRanges> {
+    this.#ranges ??= this.#readRanges().catch((error) => {
+      this.#ranges = undefined;
+      throw error;
+    });
+    return this.#ranges;
+  }
+
+  async #readRanges(): Promise<IdRanges> {
+    const ranges = new IdRanges(this.#pool.path);
+    for (const name of await this.#pool.list('rootfs')) {
+      const { ids } = await readRecipe(this.#pool.rootfs(name));
+      if (ids) ranges.mark(ids);
+    }
+    return ranges;
+  }
+
   async #make(
     recipe: Recipe,
     options: { place?: string; from?: Id<'snapshot'>; signal?: AbortSignal } = {},
@@ -188,31 +242,69 @@ export class OverlayStorage implements Storage {
     await this.#pool.make(place, async (folder) => {
       const changes = join(folder, 'changes');
       await mkdir(changes);
-      await mkdir(join(folder, 'merged'));
+      await writeRecipe(folder, { ...recipe, quotaBytes });
       if (quotaBytes !== null) {
-        await makeDisk(join(folder, 'disk.ext4'), quotaBytes);
-        await mountDisk(join(folder, 'disk.ext4'), changes);
+        const disk = join(folder, 'disk.ext4');
+        await makeDisk(this.#host, join(this.#pool.path, 'templates'), disk, quotaBytes);
+        if (from === undefined) return;
+        await mountDisk(this.#host, disk, changes);
       }
       try {
-        await mkdir(join(changes, 'work'));
-        if (from === undefined) await mkdir(join(changes, 'upper'), { mode: 0o755 });
-        else await copyTree(join(this.#pool.snapshot(from), 'upper'), join(changes, 'upper'), signal);
+        if (from === undefined) await makeChanges(changes);
+        else await this.#copyTree(join(this.#pool.snapshot(from), 'upper'), join(changes, 'upper'), signal);
       } finally {
-        await unmountBelow(changes);
+        if (quotaBytes !== null) await this.#host.unmount(changes);
       }
-      await writeRecipe(folder, { ...recipe, quotaBytes });
     });
   }
 
-  async #mount(sandbox: Id<'sandbox'>): Promise<Rootfs> {
-    const { layers, quotaBytes } = await this.#requireRootfs(sandbox);
+  /** Two that ask at once get one mount. */
+  #mount(sandbox: Id<'sandbox'>): Promise<Rootfs> {
+    const under = this.#mounting.get(sandbox);
+    if (under) return under;
+    const mounting = this.#mountNow(sandbox).finally(() => this.#mounting.delete(sandbox));
+    this.#mounting.set(sandbox, mounting);
+    return mounting;
+  }
+
+  async #mountNow(sandbox: Id<'sandbox'>): Promise<Rootfs> {
+    const { layers, binds, quotaBytes, ids } = await this.#requireRootfs(sandbox);
     const place = this.#pool.rootfs(sandbox);
-    const [changes, merged] = [join(place, 'changes'), join(place, 'merged')];
-    if (!(await isMounted(merged))) {
-      if (quotaBytes !== null && !(await isMounted(changes))) await mountDisk(join(place, 'disk.ext4'), changes);
-      await mountOverlay(layers, join(changes, 'upper'), join(changes, 'work'), merged);
-    }
-    return { sandbox, path: merged };
+    const [changes, target] = [join(place, 'changes'), this.#point(sandbox)];
+    const rootfs: Rootfs = { sandbox, path: target, ...(ids ? { ids } : {}) };
+    if (await isMounted(target)) return rootfs;
+    if (quotaBytes !== null && !(await isMounted(changes)))
+      await mountDisk(this.#host, join(place, 'disk.ext4'), changes);
+    await makeChanges(changes);
+    await makePassable(this.#mounts);
+    await mkdir(target, { recursive: true });
+    await this.#host.mountOverlay({
+      layers,
+      changes,
+      target,
+      bindSources: binds.map(({ source }) => source),
+      bindTargets: binds.map((bind) => bind.target),
+      ...(ids ? { firstId: ids.first, count: ids.count } : {}),
+    });
+    return rootfs;
+  }
+
+  async #unmount(sandbox: Id<'sandbox'>): Promise<void> {
+    const point = this.#point(sandbox);
+    await unmount(this.#host, point);
+    await unmount(this.#host, join(this.#pool.rootfs(sandbox), 'changes'));
+    await rmdir(point).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ENOENT') throw error;
+    });
+  }
+
+  /** With everything an overlay keeps in its upper folder: owners, links, devices that hide files, attributes. */
+  async #copyTree(from: string, to: string, signal?: AbortSignal): Promise<void> {
+    await hostCommand(this.#host, 'cp', ['-a', '--reflink=auto', '--', from, to], { signal });
+  }
+
+  async #treeBytes(folder: string, signal: AbortSignal): Promise<number> {
+    return Number.parseInt(await hostCommand(this.#host, 'du', ['-s', '-B1', '--', folder], { signal }), 10);
   }
 
   async #requireRootfs(sandbox: string): Promise<Recipe> {
@@ -232,11 +324,18 @@ function atLeastMinimum(bytes: number): number {
   return Math.max(minQuotaBytes, bytes);
 }
 
-/** With everything an overlay keeps in its upper folder: owners, links, devices that hide files, extended attributes. */
-async function copyTree(from: string, to: string, signal?: AbortSignal): Promise<void> {
-  await hostCommand('cp', ['-a', '--reflink=auto', '--', from, to], signal);
+/** The two folders that an overlay needs; the upper one is the root of the tree as it is seen. */
+async function makeChanges(changes: string): Promise<void> {
+  await mkdir(join(changes, 'work'), { recursive: true, mode: 0o700 });
+  if (existsSync(join(changes, 'upper'))) return;
+  await mkdir(join(changes, 'upper'));
+  await chmod(join(changes, 'upper'), 0o755);
 }
 
-async function treeBytes(folder: string, signal: AbortSignal): Promise<number> {
-  return Number.parseInt(await hostCommand('du', ['-s', '-B1', '--', folder], signal), 10);
+/** Whatever the server's own umask says. Only this folder and those above it that the server makes with it. */
+async function makePassable(folder: string): Promise<void> {
+  if (existsSync(folder)) return;
+  await makePassable(dirname(folder));
+  await mkdir(folder, { recursive: true });
+  await chmod(folder, 0o711);
 }

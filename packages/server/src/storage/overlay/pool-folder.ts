@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { newId } from '@caisson/contract';
+import type { IdRange, ImageLayers } from '../storage.ts';
 
 /**
  * The folders of the pool, and how things come and go in them.
@@ -102,7 +103,10 @@ export class PoolFolder {
 export interface Recipe {
   readonly sandbox: string;
   readonly layers: readonly string[];
+  readonly binds: NonNullable<ImageLayers['binds']>;
   readonly quotaBytes: number | null;
+  /** The ids it is shown with. A snapshot has none. */
+  readonly ids: IdRange | null;
 }
 
 export async function writeRecipe(folder: string, recipe: Recipe): Promise<void> {
