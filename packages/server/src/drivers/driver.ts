@@ -53,6 +53,10 @@ export interface Driver
   inspect(key: InstanceKey, signal: AbortSignal): Promise<Inspection>;
   destroy(key: InstanceKey, signal: AbortSignal): Promise<void>;
   list(signal: AbortSignal): Promise<Listing>;
+  /** Gets ready to be asked anything; before that, `supports` knows nothing of the machine. */
+  open?(signal: AbortSignal): Promise<void>;
+  /** Lets go of everything but the instances. */
+  close?(): Promise<void>;
 }
 
 export interface InstanceKey {
@@ -72,6 +76,10 @@ export interface CreateRequest {
   readonly image?: { readonly reference: string; readonly digest: string };
   /** Begin from the filesystem that `halt` kept, not from the image. Only asked of drivers that can `halt`. */
   readonly fromKept?: boolean;
+  /** The limits, with the defaults of the host where the blueprint has none. */
+  readonly resources?: WorkspaceBlueprint['runtime']['resources'];
+  /** The environment of every process: the image's, and the blueprint's over it. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 export interface Instance {

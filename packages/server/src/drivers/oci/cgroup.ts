@@ -1,0 +1,93 @@
+import { existsSync, readdirSync, readFileSync, rmdirSync } from 'node:fs';
+import { join } from 'node:path';
+
+const root = '/sys/fs/cgroup';
+
+/** `v2`: one tree. `v1`: one for each controller. `hybrid`: the same, and an additional tree of the new kind. */
+export type CgroupLayout = 'v2' | 'v1' | 'hybrid';
+
+export function cgroupLayout(): CgroupLayout | undefined {
+  if (existsSync(join(root, 'cgroup.controllers'))) return 'v2';
+  if (!existsSync(join(root, 'memory'))) return undefined;
+  return existsSync(join(root, 'unified', 'cgroup.procs')) ? 'hybrid' : 'v1';
+}
+
+/** The control group of one instance as the host sees it. What the kernel does not tell is 0. */
+export class Cgroup {
+  readonly #path: string;
+  readonly #isV2: boolean;
+
+  constructor(path: string, layout: CgroupLayout) {
+    this.#path = path;
+    this.#isV2 = layout === 'v2';
+  }
+
+  get cpuSeconds(): number {
+    if (this.#isV2) return this.#field('', 'cpu.stat', 'usage_usec') / 1e6;
+    return this.#number('cpuacct', 'cpuacct.usage') / 1e9;
+  }
+
+  /** Without the cache of files that the kernel drops when it needs room. */
+  get memoryBytes(): number {
+    const used = this.#isV2 ? this.#number('', 'memory.current') : this.#number('memory', 'memory.usage_in_bytes');
+    const cache = this.#isV2
+      ? this.#field('', 'memory.stat', 'inactive_file')
+      : this.#field('memory', 'memory.stat', 'total_inactive_file');
+    return Math.max(0, used - cache);
+  }
+
+  get processes(): number {
+    return this.#number('pids', 'pids.current');
+  }
+
+  get oomKills(): number {
+    if (this.#isV2) return this.#field('', 'memory.events', 'oom_kill');
+    return this.#field('memory', 'memory.oom_control', 'oom_kill');
+  }
+
+  /** How often a process could not be started because there were too many. */
+  get pidsRefused(): number {
+    return this.#field('pids', 'pids.events', 'max');
+  }
+
+  get isFrozen(): boolean {
+    if (this.#isV2) return this.#field('', 'cgroup.events', 'frozen') === 1;
+    return this.#text('freezer', 'freezer.state').trim() === 'FROZEN';
+  }
+
+  /** For what a runtime left behind. Only empty groups can be removed. */
+  removeEmpty(): void {
+    const trees = this.#isV2 ? [''] : readdirSync(root);
+    for (const tree of trees) {
+      try {
+        rmdirSync(join(root, tree, this.#path));
+      } catch {
+        // Not there, or still in use: the next round tries again.
+      }
+    }
+  }
+
+  get isLeft(): boolean {
+    const trees = this.#isV2 ? [''] : readdirSync(root);
+    return trees.some((tree) => existsSync(join(root, tree, this.#path)));
+  }
+
+  #text(controller: string, file: string): string {
+    try {
+      return readFileSync(join(root, this.#isV2 ? '' : controller, this.#path, file), 'utf8');
+    } catch {
+      return '';
+    }
+  }
+
+  #number(controller: string, file: string): number {
+    return Number.parseInt(this.#text(controller, file), 10) || 0;
+  }
+
+  #field(controller: string, file: string, name: string): number {
+    const line = this.#text(controller, file)
+      .split('\n')
+      .find((one) => one.startsWith(`${name} `));
+    return Number(line?.slice(name.length + 1)) || 0;
+  }
+}

@@ -1,0 +1,62 @@
+import type { CgroupLayout } from './cgroup.ts';
+
+export const runtimeNames = ['crun', 'runc', 'runsc'] as const;
+export type RuntimeName = (typeof runtimeNames)[number];
+
+/** What has to be known about a runtime beyond the command line that they share. */
+export interface KnownRuntime {
+  /** Options before the verb. */
+  readonly options: readonly string[];
+  /** Whether our filter of calls applies, or a kernel of its own stands between. */
+  readonly seccomp: boolean;
+  readonly userNamespace: boolean;
+  readonly isolation: 'namespaces' | 'user-kernel';
+  /** What gives it on Debian. */
+  readonly package: string;
+  /** What to run it under, on machines where it would refuse. */
+  wrapper(layout: CgroupLayout): readonly string[];
+}
+
+/** In a mount namespace of its own, so that nobody but this one call misses what is taken away. */
+const withoutUnified = [
+  '/usr/bin/unshare',
+  '--mount',
+  '/bin/sh',
+  '-c',
+  'umount /sys/fs/cgroup/unified && exec "$@"',
+  'sh',
+];
+
+/** The first that works here is taken where nobody asks for one: quickest first. One with a kernel of its own is asked for. */
+export const knownRuntimes: Readonly<Record<RuntimeName, KnownRuntime>> = {
+  crun: {
+    options: [],
+    seccomp: true,
+    userNamespace: true,
+    isolation: 'namespaces',
+    package: 'crun',
+    // It refuses to start where there is a tree of each kind.
+    wrapper: (layout) => (layout === 'hybrid' ? withoutUnified : []),
+  },
+  runc: {
+    options: [],
+    seccomp: true,
+    userNamespace: true,
+    isolation: 'namespaces',
+    package: 'runc',
+    wrapper: () => [],
+  },
+  runsc: {
+    // The platform that needs neither KVM nor a new kernel; no network; the guest's socket is outside of its kernel.
+    options: ['--platform=ptrace', '--network=none', '--fsgofer-host-uds'],
+    seccomp: false,
+    userNamespace: false,
+    isolation: 'user-kernel',
+    package: 'runsc',
+    wrapper: () => [],
+  },
+};
+
+export function isRuntimeName(name: string): name is RuntimeName {
+  return (runtimeNames as readonly string[]).includes(name);
+}

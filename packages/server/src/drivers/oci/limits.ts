@@ -1,0 +1,78 @@
+import { existsSync, readFileSync } from 'node:fs';
+import type { CgroupLayout } from './cgroup.ts';
+
+export interface Resources {
+  readonly cpus?: number | undefined;
+  readonly memoryMiB?: number | undefined;
+  readonly pids?: number | undefined;
+}
+
+/** The facts of the machine that limits are made from. */
+export interface Machine {
+  readonly cpus: readonly number[];
+  /** Whether the kernel counts swap for a group: without it a limit on it cannot be set. */
+  readonly countsSwap: boolean;
+}
+
+const periodMicroseconds = 100_000;
+
+/**
+ * Limits in the form of the OCI runtime specification. The sandbox is also bound to as many processors as it may use at
+ * most, so that what asks how many there are (`nproc`) is told its own number; which ones is spread by its name.
+ */
+export function linuxResources(resources: Resources, machine: Machine, name: string): Record<string, unknown> {
+  const { cpus, memoryMiB, pids } = resources;
+  const cpu = cpus === undefined ? {} : { cpu: { ...cpuTime(cpus), ...boundTo(cpus, machine.cpus, name) } };
+  const bytes = memoryMiB === undefined ? undefined : memoryMiB * 1024 * 1024;
+  const memory =
+    bytes === undefined ? {} : { memory: { limit: bytes, ...(machine.countsSwap ? { swap: bytes } : {}) } };
+  return {
+    devices: [{ allow: false, access: 'rwm' }],
+    ...cpu,
+    ...memory,
+    ...(pids === undefined ? {} : { pids: { limit: pids } }),
+  };
+}
+
+function cpuTime(cpus: number): { quota: number; period: number } {
+  // The kernel takes no less than a millisecond.
+  return { quota: Math.max(1_000, Math.round(cpus * periodMicroseconds)), period: periodMicroseconds };
+}
+
+function boundTo(cpus: number, all: readonly number[], name: string): { cpus?: string } {
+  const count = Math.ceil(cpus);
+  if (count >= all.length) return {};
+  let hash = 0;
+  for (const char of name) hash = (Math.imul(hash, 31) + char.charCodeAt(0)) >>> 0;
+  const chosen = Array.from({ length: count }, (_, i) => all[(hash + i) % all.length] ?? 0);
+  return { cpus: chosen.sort((a, b) => a - b).join(',') };
+}
+
+export function readMachine(layout: CgroupLayout): Machine {
+  const cpus =
+    layout === 'v2'
+      ? readText('/sys/fs/cgroup/cpuset.cpus.effective')
+      : readText('/sys/fs/cgroup/cpuset/cpuset.effective_cpus');
+  const swapInUse = (readText('/proc/swaps') ?? '').trim().split('\n').length > 1;
+  const countsSwap = layout === 'v2' ? swapInUse : existsSync('/sys/fs/cgroup/memory/memory.memsw.limit_in_bytes');
+  return { cpus: parseList(cpus ?? readText('/sys/devices/system/cpu/online') ?? '0'), countsSwap };
+}
+
+/** As the kernel writes lists of processors: `0-3,6`. */
+export function parseList(text: string): number[] {
+  return text
+    .trim()
+    .split(',')
+    .flatMap((part) => {
+      const [first = 0, last = first] = part.split('-').map(Number);
+      return Array.from({ length: last - first + 1 }, (_, i) => first + i);
+    });
+}
+
+function readText(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return undefined;
+  }
+}

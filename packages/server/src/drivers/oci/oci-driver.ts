@@ -1,0 +1,348 @@
+import { chmod, mkdir } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import {
+  CaissonError,
+  ownerFromLabels,
+  type ReasonCode,
+  type SupportFailure,
+  type WorkspaceBlueprint,
+} from '@caisson/contract';
+import type { GuestClient } from '@caisson/guest';
+import type {
+  Capabilities,
+  CreateRequest,
+  Driver,
+  Inspection,
+  Instance,
+  InstanceKey,
+  InstanceMeter,
+  InstanceStats,
+  Listing,
+  Probe,
+} from '../driver.ts';
+import { Cgroup, type CgroupLayout, cgroupLayout } from './cgroup.ts';
+import { automaticRuntimes, type Place, programOf, type RuntimeFinding, tryRuntime } from './find-runtimes.ts';
+import { GuestLink } from './guest-link.ts';
+import { InstanceFolder, type InstanceRecord } from './instance-folder.ts';
+import { isRuntimeName, type RuntimeName, runtimeNames } from './known-runtimes.ts';
+import { launch } from './launch.ts';
+import { isAlive, isInCgroup } from './process-identity.ts';
+import { Runtime } from './runtime.ts';
+import { Turns } from './turns.ts';
+
+/** How long the end of a process that was killed may take. A kernel that frees much memory needs some of it. */
+const deathMs = 10_000;
+/** What a sandbox's last words may be. */
+const logLines = 100;
+
+export interface OciOptions extends Place {
+  readonly name?: string;
+}
+
+/**
+ * Sandboxes as containers of an OCI runtime on this machine: runc, crun, gVisor's runsc. The runtime starts and removes
+ * them; in between Caisson talks to the guest alone.
+ *
+ * What there is of an instance is its folder (see `instance-folder.ts`), the runtime's own state, its control group and
+ * its processes. The folder is made first and goes last, so whatever was cut short is found by it.
+ */
+export class OciDriver implements Driver {
+  readonly name: string;
+  readonly capabilities: Capabilities = {
+    isolation: 'namespaces',
+    storage: 'ours',
+    pause: 'freeze',
+    snapshots: 'filesystem',
+    networkModes: ['off'],
+    limits: ['cpus', 'memoryMiB', 'diskMiB', 'pids'],
+    userNamespace: true,
+    guest: true,
+    halt: false,
+    stats: true,
+    meter: true,
+    logs: true,
+  };
+  readonly #place: Place;
+  readonly #turns = new Turns();
+  readonly #links = new Map<string, Promise<GuestLink>>();
+  readonly #findings = new Map<RuntimeName, Promise<RuntimeFinding>>();
+  #known: readonly RuntimeFinding[] = [];
+
+  constructor(options: OciOptions) {
+    this.name = options.name ?? 'oci';
+    this.#place = options;
+  }
+
+  async open(signal: AbortSignal): Promise<void> {
+    await mkdir(this.#place.root, { recursive: true });
+    await chmod(this.#place.root, 0o711);
+    await InstanceFolder.sweep(this.#place.root);
+    this.#known = await this.#findAll(automaticRuntimes, signal);
+  }
+
+  async close(): Promise<void> {
+    const links = [...this.#links.values()];
+    this.#links.clear();
+    await Promise.allSettled(links.map(async (link) => (await link).close()));
+  }
+
+  async probe(signal: AbortSignal): Promise<Probe> {
+    this.#findings.clear();
+    await mkdir(this.#place.root, { recursive: true });
+    const found = await this.#findAll(runtimeNames, signal);
+    this.#known = found.filter(({ name }) => automaticRuntimes.includes(name));
+    const usable = found.flatMap((one) => (one.usable ? [one] : []));
+    const [best] = usable;
+    if (!best) {
+      const why = found.map((one) => (one.usable ? '' : one.why)).join('; ');
+      return { usable: false, why, fix: 'apt-get install runc' };
+    }
+    const others = found.flatMap((one) => (one.usable ? [] : [`${one.why} (${one.fix})`]));
+    const names = usable.map(({ name, version }) => `${name} ${version}`).join(', ');
+    const detail = [`control groups ${cgroupLayout()}`, `runtimes: ${names}`, ...others].join('; ');
+    return { usable: true, version: best.version, detail };
+  }
+
+  supports(blueprint: WorkspaceBlueprint): readonly SupportFailure[] {
+    const failures: SupportFailure[] = [];
+    const wanted = blueprint.runtime.ociRuntime;
+    const why = this.#whyNot(wanted);
+    if (why !== undefined) {
+      const path = wanted === 'auto' ? 'target.runtime' : 'runtime.ociRuntime';
+      failures.push({ reason: 'unsupported-runtime-requirement', path, message: why });
+    }
+    if (blueprint.access.ssh.enabled) {
+      const message = 'there is no way in by ssh; use `caisson shell`';
+      failures.push({ reason: 'unsupported-access-mode', path: 'access.ssh', message });
+    }
+    return failures;
+  }
+
+  create(request: CreateRequest, signal: AbortSignal): Promise<Instance> {
+    const folder = this.#folder(request.key);
+    return this.#turns.take(folder.name, signal, async (own) => {
+      const record = folder.read();
+      if (record?.running && isAlive(record.running)) return this.#instance(record, request);
+      // What is left of one that ended, or was never finished, is in the way.
+      if (record) await this.#remove(folder, record);
+      const runtime = await this.#runtimeFor(request.blueprint, own);
+      try {
+        const { record: made, link } = await launch({ request, folder, runtime, place: this.#place, signal: own });
+        this.#links.set(folder.name, Promise.resolve(link));
+        return this.#instance(made, request);
+      } catch (error) {
+        await this.#remove(folder, folder.read());
+        throw error;
+      }
+    });
+  }
+
+  async inspect(key: InstanceKey, signal: AbortSignal): Promise<Inspection> {
+    signal.throwIfAborted();
+    const folder = this.#folder(key);
+    const record = folder.read();
+    if (!record) return { status: 'gone' };
+    if (!record.running) return { status: 'ended', reason: 'interrupted', message: 'its creation was cut short' };
+    const cgroup = this.#cgroup(folder);
+    if (isAlive(record.running)) return { status: cgroup.isFrozen ? 'paused' : 'running' };
+    return { status: 'ended', ...whyEnded(cgroup) };
+  }
+
+  async destroy(key: InstanceKey, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    const folder = this.#folder(key);
+    this.#turns.interrupt(folder.name, new CaissonError('action_cancelled', `${folder.name} is being destroyed`));
+    await this.#turns.take(folder.name, signal, async () => {
+      await this.#remove(folder, folder.read());
+    });
+  }
+
+  async list(signal: AbortSignal): Promise<Listing> {
+    const instances: Listing['instances'][number][] = [];
+    const orphans: Listing['orphans'][number][] = [];
+    for (const name of InstanceFolder.names(this.#place.root)) {
+      signal.throwIfAborted();
+      const key = InstanceFolder.keyOf(name);
+      const folder = new InstanceFolder(this.#place.root, name);
+      const record = key && folder.read();
+      const owner = record && ownerFromLabels(record.labels);
+      if (!record || !owner) {
+        // A folder that is only just being made has no record yet, and somebody who is at work on it.
+        if (!this.#turns.isTaken(name)) orphans.push({ backendName: name, ...(key ? { key } : {}) });
+        continue;
+      }
+      const ended = !record.running || !isAlive(record.running);
+      instances.push({ key: record.key, owner, ended });
+      // Its guest is dialling; from now on somebody answers.
+      if (!ended) await this.#link(folder, record);
+    }
+    return { instances, orphans };
+  }
+
+  async guest(key: InstanceKey, signal: AbortSignal): Promise<GuestClient> {
+    signal.throwIfAborted();
+    const link = this.#links.get(InstanceFolder.nameOf(key));
+    if (link) return (await link).client;
+    const { folder, record } = this.#require(key);
+    return (await this.#link(folder, record)).client;
+  }
+
+  async pause(key: InstanceKey, signal: AbortSignal): Promise<void> {
+    const { folder, record } = this.#require(key);
+    if (!this.#cgroup(folder).isFrozen) await this.#runtime(record).pause(folder, signal);
+  }
+
+  async resume(key: InstanceKey, signal: AbortSignal): Promise<void> {
+    const { folder, record } = this.#require(key);
+    if (this.#cgroup(folder).isFrozen) await this.#runtime(record).resume(folder, signal);
+  }
+
+  async stats(key: InstanceKey, signal: AbortSignal): Promise<InstanceStats> {
+    signal.throwIfAborted();
+    const { cpuSeconds, memoryBytes, processes } = this.#cgroup(this.#require(key).folder);
+    return { cpuSeconds, memoryBytes, processes };
+  }
+
+  async meter(key: InstanceKey, signal: AbortSignal): Promise<InstanceMeter> {
+    signal.throwIfAborted();
+    const { folder, record } = this.#require(key);
+    const wallSeconds = Math.max(0, Date.now() - record.createdAt) / 1000;
+    return { cpuSeconds: this.#cgroup(folder).cpuSeconds, wallSeconds };
+  }
+
+  async logs(key: InstanceKey, signal: AbortSignal): Promise<readonly string[]> {
+    signal.throwIfAborted();
+    const folder = this.#folder(key);
+    if (!folder.read()) throw lost(folder.name);
+    return folder.lastLines(logLines);
+  }
+
+  #folder(key: InstanceKey): InstanceFolder {
+    return new InstanceFolder(this.#place.root, InstanceFolder.nameOf(key));
+  }
+
+  #cgroup(folder: InstanceFolder): Cgroup {
+    return new Cgroup(cgroupOf(folder.name), this.#layout);
+  }
+
+  get #layout(): CgroupLayout {
+    return cgroupLayout() ?? 'v2';
+  }
+
+  #require(key: InstanceKey): { folder: InstanceFolder; record: InstanceRecord } {
+    const folder = this.#folder(key);
+    const record = folder.read();
+    if (!record?.running || !isAlive(record.running)) throw lost(folder.name);
+    return { folder, record };
+  }
+
+  #instance(record: InstanceRecord, request: CreateRequest): Instance {
+    return { key: record.key, owner: request.owner, host: hostname(), notices: record.notices };
+  }
+
+  #link(folder: InstanceFolder, record: InstanceRecord): Promise<GuestLink> {
+    const present = this.#links.get(folder.name);
+    if (present) return present;
+    const opening = GuestLink.open(folder, record.key).catch((error) => {
+      this.#links.delete(folder.name);
+      throw error;
+    });
+    this.#links.set(folder.name, opening);
+    return opening;
+  }
+
+  /** Ends everything of an instance, in an order in which it can be done again from the start at any point. */
+  async #remove(folder: InstanceFolder, record: InstanceRecord | undefined): Promise<void> {
+    // Without a record nothing was made for it yet.
+    if (!record) return folder.remove();
+    const runtime = this.#runtime(record);
+    const link = await this.#links.get(folder.name)?.catch(() => undefined);
+    const pid = this.#firstProcess(folder, record);
+    if (pid !== undefined) {
+      process.kill(pid, 'SIGKILL');
+      // One that stands still dies only when it moves again.
+      if (this.#cgroup(folder).isFrozen) await runtime.resume(folder);
+      await link?.disconnected(deathMs);
+    }
+    this.#links.delete(folder.name);
+    await link?.close();
+    const isDead = pid === undefined || !isInCgroup(pid, cgroupOf(folder.name));
+    await runtime
+      .delete(folder, { force: !isDead || !record.running })
+      .catch(() => runtime.delete(folder, { force: true }));
+    this.#cgroup(folder).removeEmpty();
+    await folder.remove();
+  }
+
+  /** The pid to kill, when it is certain that it is ours. */
+  #firstProcess(folder: InstanceFolder, record: InstanceRecord): number | undefined {
+    if (record.running) return isAlive(record.running) ? record.running.pid : undefined;
+    const pid = folder.pid();
+    return pid !== undefined && isInCgroup(pid, cgroupOf(folder.name)) ? pid : undefined;
+  }
+
+  #runtime(record: InstanceRecord): Runtime {
+    return this.#runtimeNamed(isRuntimeName(record.runtime) ? record.runtime : 'runc');
+  }
+
+  #runtimeNamed(name: RuntimeName): Runtime {
+    const { root, host } = this.#place;
+    const program = programOf(name);
+    if (!program) throw new CaissonError('driver_unavailable', `${name} is not installed any more`);
+    return new Runtime({ name, program, state: join(root, 'state', name), layout: this.#layout, host });
+  }
+
+  async #runtimeFor(blueprint: WorkspaceBlueprint, signal: AbortSignal): Promise<Runtime> {
+    const wanted = blueprint.runtime.ociRuntime;
+    const candidates = isRuntimeName(wanted) ? [wanted] : automaticRuntimes;
+    const found = await this.#findAll(candidates, signal);
+    const usable = found.find((one) => one.usable);
+    if (usable) return this.#runtimeNamed(usable.name);
+    const why = found.map((one) => (one.usable ? '' : `${one.why}: ${one.fix}`));
+    throw new CaissonError('driver_unavailable', why.join('; '));
+  }
+
+  #findAll(names: readonly RuntimeName[], signal: AbortSignal): Promise<RuntimeFinding[]> {
+    return Promise.all(
+      names.map((name) => {
+        const finding =
+          this.#findings.get(name) ??
+          tryRuntime(name, this.#place, signal).catch((error) => {
+            this.#findings.delete(name);
+            throw error;
+          });
+        this.#findings.set(name, finding);
+        return finding;
+      }),
+    );
+  }
+
+  /** Why a runtime cannot be had, as far as is known without trying it. */
+  #whyNot(wanted: string): string | undefined {
+    if (wanted === 'auto') {
+      if (this.#known.some((one) => one.usable)) return undefined;
+      return (
+        this.#known.map((one) => (one.usable ? '' : `${one.why}: ${one.fix}`)).join('; ') || 'no runtime was found'
+      );
+    }
+    if (!isRuntimeName(wanted)) return `the runtime ${wanted} is not one that this driver knows`;
+    const finding = this.#known.find((one) => one.name === wanted);
+    if (finding && !finding.usable) return `${finding.why}: ${finding.fix}`;
+    return programOf(wanted) ? undefined : `${wanted} is not installed`;
+  }
+}
+
+export function cgroupOf(name: string): string {
+  return `/caisson/${name}`;
+}
+
+function whyEnded(cgroup: Cgroup): { reason: ReasonCode; message: string } {
+  if (cgroup.oomKills > 0)
+    return { reason: 'out_of_memory', message: 'the kernel ended it because its memory was used up' };
+  return { reason: 'guest_gone', message: 'its guest ended, and every process with it' };
+}
+
+function lost(name: string): CaissonError {
+  return new CaissonError('instance_lost', `there is no instance ${name} that runs`);
+}
