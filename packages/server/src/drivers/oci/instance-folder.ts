@@ -14,6 +14,8 @@ export interface InstanceRecord {
   readonly notices: readonly string[];
   /** Its first process, once it runs; until then the instance is being made. */
   readonly running?: ProcessIdentity;
+  /** It stands still; where that cannot be seen at its control group. */
+  readonly paused?: boolean;
 }
 
 /** A pid alone may be somebody else's by now. */

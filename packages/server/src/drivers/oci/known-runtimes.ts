@@ -10,6 +10,8 @@ export interface KnownRuntime {
   /** Whether our filter of calls applies, or a kernel of its own stands between. */
   readonly seccomp: boolean;
   readonly userNamespace: boolean;
+  /** Whether it pauses with the control group, where everybody can see it. */
+  readonly freezesGroup: boolean;
   readonly isolation: 'namespaces' | 'user-kernel';
   /** What gives it on Debian. */
   readonly package: string;
@@ -33,6 +35,7 @@ export const knownRuntimes: Readonly<Record<RuntimeName, KnownRuntime>> = {
     options: [],
     seccomp: true,
     userNamespace: true,
+    freezesGroup: true,
     isolation: 'namespaces',
     package: 'crun',
     // It refuses to start where there is a tree of each kind.
@@ -42,6 +45,7 @@ export const knownRuntimes: Readonly<Record<RuntimeName, KnownRuntime>> = {
     options: [],
     seccomp: true,
     userNamespace: true,
+    freezesGroup: true,
     isolation: 'namespaces',
     package: 'runc',
     wrapper: () => [],
@@ -51,6 +55,7 @@ export const knownRuntimes: Readonly<Record<RuntimeName, KnownRuntime>> = {
     options: ['--platform=ptrace', '--network=none', '--fsgofer-host-uds'],
     seccomp: false,
     userNamespace: false,
+    freezesGroup: false,
     isolation: 'user-kernel',
     package: 'runsc',
     wrapper: () => [],

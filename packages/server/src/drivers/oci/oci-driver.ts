@@ -144,9 +144,8 @@ export class OciDriver implements Driver {
     const record = folder.read();
     if (!record) return { status: 'gone' };
     if (!record.running) return { status: 'ended', reason: 'interrupted', message: 'its creation was cut short' };
-    const cgroup = this.#cgroup(folder);
-    if (isAlive(record.running)) return { status: cgroup.isFrozen ? 'paused' : 'running' };
-    return { status: 'ended', ...whyEnded(cgroup) };
+    if (isAlive(record.running)) return { status: this.#isPaused(folder, record) ? 'paused' : 'running' };
+    return { status: 'ended', ...whyEnded(this.#cgroup(folder)) };
   }
 
   async destroy(key: InstanceKey, signal: AbortSignal): Promise<void> {
@@ -190,12 +189,16 @@ export class OciDriver implements Driver {
 
   async pause(key: InstanceKey, signal: AbortSignal): Promise<void> {
     const { folder, record } = this.#require(key);
-    if (!this.#cgroup(folder).isFrozen) await this.#runtime(record).pause(folder, signal);
+    if (this.#isPaused(folder, record)) return;
+    await this.#runtime(record).pause(folder, signal);
+    await folder.write({ ...record, paused: true });
   }
 
   async resume(key: InstanceKey, signal: AbortSignal): Promise<void> {
     const { folder, record } = this.#require(key);
-    if (this.#cgroup(folder).isFrozen) await this.#runtime(record).resume(folder, signal);
+    if (!this.#isPaused(folder, record)) return;
+    await this.#runtime(record).resume(folder, signal);
+    await folder.write({ ...record, paused: false });
   }
 
   async stats(key: InstanceKey, signal: AbortSignal): Promise<InstanceStats> {
@@ -230,6 +233,11 @@ export class OciDriver implements Driver {
     return cgroupLayout() ?? 'v2';
   }
 
+  #isPaused(folder: InstanceFolder, record: InstanceRecord): boolean {
+    const { freezesGroup } = this.#runtime(record).known;
+    return freezesGroup ? this.#cgroup(folder).isFrozen : record.paused === true;
+  }
+
   #require(key: InstanceKey): { folder: InstanceFolder; record: InstanceRecord } {
     const folder = this.#folder(key);
     const record = folder.read();
@@ -262,7 +270,7 @@ export class OciDriver implements Driver {
     if (pid !== undefined) {
       process.kill(pid, 'SIGKILL');
       // One that stands still dies only when it moves again.
-      if (this.#cgroup(folder).isFrozen) await runtime.resume(folder);
+      if (this.#isPaused(folder, record)) await runtime.resume(folder).catch(() => {});
       await link?.disconnected(deathMs);
     }
     this.#links.delete(folder.name);
