@@ -34,18 +34,20 @@ const release = [
 ];
 const sanitized = ['-O1', '-g', '-fno-omit-frame-pointer', '-fsanitize=address,undefined', '-fno-sanitize-recover=all'];
 
+const program = ['wire', 'guest', 'file', 'host', 'unpack'];
+
 /** `folders` and `files` are below native/; `static` builds prefer musl, the sanitizers need the compiler's own libc. */
 const variants = {
-  guest: { name: 'caisson-guest', folders: ['wire', 'guest', 'file', 'host'], files: ['main.c'], flags: release },
-  asan: { name: 'caisson-guest-asan', folders: ['wire', 'guest', 'file', 'host'], files: ['main.c'], flags: sanitized },
+  guest: { name: 'caisson-guest', folders: program, files: ['main.c'], flags: release },
+  asan: { name: 'caisson-guest-asan', folders: program, files: ['main.c'], flags: sanitized },
   debug: {
     name: 'caisson-guest-debug',
-    folders: ['wire', 'guest', 'file', 'host'],
+    folders: program,
     files: ['main.c'],
     flags: ['-O1', '-g', '-fno-omit-frame-pointer'],
   },
-  test: { name: 'guest-test', folders: ['wire', 'guest', 'file', 'host', 'test'], files: [], flags: sanitized },
-  fuzz: { name: 'guest-fuzz', folders: ['wire', 'guest', 'file', 'host', 'fuzz'], files: [], flags: sanitized },
+  test: { name: 'guest-test', folders: [...program, 'test'], files: [], flags: sanitized },
+  fuzz: { name: 'guest-fuzz', folders: [...program, 'fuzz'], files: [], flags: sanitized },
   'bare-spawn': { name: 'bare-spawn', folders: ['bench'], files: [], flags: release },
 };
 
