@@ -60,6 +60,17 @@ export const componentErrors = {
     'The context names the step; `caisson build logs` has all of it.',
   ),
   registry_failed: row('failed', 'The image registry refused or failed', 'Check the reference and the credentials.'),
+  image_invalid: row(
+    'failed',
+    'The image is not valid',
+    'Its content is not what its digest or its format promises; build or push it again.',
+  ),
+  image_too_large: row(
+    'invalid',
+    'The image is larger than it may be',
+    'Use a smaller image; the message names the bound.',
+    { status: 413 },
+  ),
   database_unavailable: row(
     'unavailable',
     'The database does not answer',

@@ -1,0 +1,37 @@
+import { CaissonError } from '@caisson/contract';
+import type { BaseImage } from '../images.ts';
+import { readImage } from '../oci/content.ts';
+import type { RegistryReference } from '../reference.ts';
+import type { RegistryCredential } from '../registry/credentials.ts';
+import { RegistryClient } from '../registry/registry-client.ts';
+import { RegistrySource } from '../registry/registry-source.ts';
+import { fromRecord, settle, type Work } from './workshop.ts';
+
+/**
+ * The registry is asked each time, also for an image that is here: whether the caller may have it is its decision. Only
+ * when it cannot be reached, and the digest says what is meant, is the kept one taken.
+ */
+export async function registryImage(
+  text: string,
+  reference: RegistryReference,
+  credential: RegistryCredential | undefined,
+  work: Work,
+): Promise<BaseImage> {
+  const { host, repository } = reference;
+  const client = new RegistryClient({ host, repository, credential });
+  const source = new RegistrySource(client, reference, work.bounds);
+  try {
+    const content = await readImage(source, text, work.bounds, work.signal);
+    const image = await settle(content, text, work);
+    return { ...image, pinned: `${host}/${repository}@${content.rootDigest}` };
+  } catch (error) {
+    const kept = isUnreachable(error) && reference.digest ? await work.records.read(reference.digest) : undefined;
+    if (kept === undefined) throw error;
+    const notice = `the registry ${host} cannot be reached; the image was kept from an earlier time`;
+    return { ...fromRecord(kept, work), name: text, notices: [notice, ...kept.notices], pinned: text };
+  }
+}
+
+function isUnreachable(error: unknown): boolean {
+  return error instanceof CaissonError && error.context.unreachable === true;
+}

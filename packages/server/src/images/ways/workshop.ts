@@ -1,0 +1,47 @@
+import type { ImageBounds } from '../bounds.ts';
+import type { DraftFolder } from '../draft-folder.ts';
+import type { ImageRecord, ImageRecords } from '../image-records.ts';
+import type { BaseImage } from '../images.ts';
+import type { Layer, Layers } from '../layers.ts';
+import type { ImageContent } from '../oci/content.ts';
+import { fetchLayers } from '../oci/fetch-layers.ts';
+import { imageSettings } from '../oci/image-settings.ts';
+
+/** What every way to a base works with. */
+export interface Workshop {
+  readonly drafts: DraftFolder;
+  readonly layers: Layers;
+  readonly records: ImageRecords;
+  readonly bounds: ImageBounds;
+}
+
+export interface Work extends Workshop {
+  readonly signal: AbortSignal;
+  readonly progress: (line: string) => void;
+}
+
+/** Fetches what is missing of an image and records it. */
+export async function settle(content: ImageContent, name: string, work: Work): Promise<BaseImage> {
+  const layers = await fetchLayers(content.layers, work.layers, work.signal, work.progress);
+  const record: ImageRecord = {
+    digest: content.digest,
+    name,
+    diffIds: layers.map(({ diffId }) => diffId),
+    config: imageSettings(content.config),
+    notices: noticesOf(layers, (await work.records.read(content.digest))?.notices ?? []),
+    madeAt: new Date().toISOString(),
+  };
+  await work.records.write(record);
+  return fromRecord(record, work);
+}
+
+export function fromRecord({ digest, name, diffIds, config, notices }: ImageRecord, work: Workshop): BaseImage {
+  return { digest, name, layers: diffIds.map((diffId) => work.layers.folderOf(diffId)), config, notices };
+}
+
+/** Layers that were there already have been told of when the image was first fetched. */
+function noticesOf(layers: readonly Layer[], earlier: readonly string[]): string[] {
+  const devices = layers.reduce((sum, { counts }) => sum + (counts?.skippedDevices ?? 0), 0);
+  if (devices === 0) return [...earlier];
+  return [`${devices} device files of the image were left out; a sandbox has its own /dev`];
+}
