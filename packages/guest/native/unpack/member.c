@@ -64,15 +64,29 @@ static void replace_whiteout(int directory, const char *name, const char *path) 
   close(fd);
 }
 
+static void remember_directory(const char *path, struct timespec mtime) {
+  if (directory_count == directory_room) {
+    directory_room = directory_room == 0 ? 1024 : directory_room * 2;
+    directories = realloc(directories, directory_room * sizeof *directories);
+    if (directories == NULL) unpack_fail(reason_system, ENOMEM, "no memory");
+  }
+  char *copy = strdup(path[0] == 0 ? "." : path);
+  if (copy == NULL) unpack_fail(reason_system, ENOMEM, "no memory");
+  directories[directory_count++] = (struct directory){copy, mtime};
+}
+
 /* Makes the directories of a path that the archive did not mention, then opens the last one. */
 static int make_parents(char *path) {
   int directory = open_directory("");
   for (char *name = path, *slash = path; directory >= 0 && slash != NULL; name = slash + 1) {
     slash = strchr(name, '/');
     if (slash != NULL) *slash = 0;
-    if (is_whiteout(directory, name)) replace_whiteout(directory, name, path);
-    else if (mkdirat(directory, name, 0755) != 0 && errno != EEXIST)
-      unpack_fail(reason_system, errno, "cannot make %s", path);
+    bool made = is_whiteout(directory, name);
+    if (made) replace_whiteout(directory, name, path);
+    else if (mkdirat(directory, name, 0755) == 0) made = true;
+    else if (errno != EEXIST) unpack_fail(reason_system, errno, "cannot make %s", path);
+    /* The tree depends on the archive alone, and not on when it was unpacked. */
+    if (made) remember_directory(path, (struct timespec){0, 0});
     int inner = openat(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (inner < 0 && (errno == ELOOP || errno == ENOTDIR))
       unpack_fail(reason_invalid, 0, "%s is used as a directory and is none", path);
@@ -115,17 +129,6 @@ static void clear_place(int directory, const char *name, const char *path) {
   if (errno != EISDIR && errno != EPERM) unpack_fail(reason_system, errno, "cannot replace %s", path);
   if (unlinkat(directory, name, AT_REMOVEDIR) != 0)
     unpack_fail(reason_invalid, 0, "%s replaces a directory that has files", path);
-}
-
-static void remember_directory(const char *path, struct timespec mtime) {
-  if (directory_count == directory_room) {
-    directory_room = directory_room == 0 ? 1024 : directory_room * 2;
-    directories = realloc(directories, directory_room * sizeof *directories);
-    if (directories == NULL) unpack_fail(reason_system, ENOMEM, "no memory");
-  }
-  char *copy = strdup(path[0] == 0 ? "." : path);
-  if (copy == NULL) unpack_fail(reason_system, ENOMEM, "no memory");
-  directories[directory_count++] = (struct directory){copy, mtime};
 }
 
 void finish_directories(void) {

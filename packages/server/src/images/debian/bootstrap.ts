@@ -12,8 +12,10 @@ export const included = [
 /** Everything of the machine that a bootstrap would leave in the base. */
 const cleanUp = [
   'rm -f "$1/etc/apt/apt.conf.d/99mmdebstrap"',
+  'rm -f "$1/etc/hostname" "$1/etc/resolv.conf"',
   'echo sandbox > "$1/etc/hostname"',
   ': > "$1/etc/resolv.conf"',
+  'printf "127.0.0.1 localhost\\n::1 localhost\\n" > "$1/etc/hosts"',
   'mkdir -p "$1/workspace"',
 ];
 

@@ -2,9 +2,10 @@ import { chmod, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CaissonError } from '@caisson/contract';
 import { readAptSetup } from '../debian/apt-sources.ts';
-import { bootstrap, included } from '../debian/bootstrap.ts';
+import { bootstrap, bootstrapArguments } from '../debian/bootstrap.ts';
 import type { DebianRelease } from '../debian/releases.ts';
 import { whyNoDebian } from '../debian/why-no-debian.ts';
+import { digestOf } from '../digest.ts';
 import type { BaseImage } from '../images.ts';
 import { machineArchitecture } from '../oci/platform.ts';
 import { fromRecord, type Work } from './workshop.ts';
@@ -48,7 +49,8 @@ export async function debianBase(release: DebianRelease, work: Work): Promise<Ba
   return fromRecord(record, work);
 }
 
-/** What goes into the base, so that a change of it makes a new one. */
+/** Changes with what goes into the base, but not with where the packages come from. */
 function baseKey(release: DebianRelease): string {
-  return ['debian', release.name, machineArchitecture(), ...included.map((entry) => entry.package)].join('-');
+  const recipe = digestOf(JSON.stringify(bootstrapArguments(release, { sources: [], settings: [] })));
+  return ['debian', release.name, machineArchitecture(), recipe.slice(-12)].join('-');
 }
