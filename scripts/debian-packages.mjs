@@ -11,6 +11,10 @@ const needed = [
   { package: 'btrfs-progs', program: 'mkfs.btrfs', why: 'host mode is tested on a real btrfs' },
   { package: 'strace', program: 'strace', why: 'the guest is tested for the calls it makes' },
   { package: 'valgrind', program: 'valgrind', why: 'the guest is tested under it' },
+  { package: 'mmdebstrap', program: 'mmdebstrap', why: 'a Debian base is bootstrapped with it' },
+  { package: 'docker-registry', program: 'docker-registry', why: 'images are pulled from a real registry' },
+  { package: 'skopeo', program: 'skopeo', why: 'images are pushed and converted by another program than ours' },
+  { package: 'umoci', program: 'umoci', why: 'images are made and unpacked by another program than ours' },
   { package: 'postgresql', program: 'initdb', why: 'the store is tested on a real Postgres' },
 ];
 

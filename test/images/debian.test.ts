@@ -82,6 +82,25 @@ describe.runIf(missing === undefined)('a Debian base', () => {
     expect(processesWith(folder)).toEqual([]);
   });
 
+  test('whose packages cannot be fetched says why; `auto` takes the host then', { timeout: 60_000 }, async () => {
+    const { images, folder } = freshImages();
+    vi.stubEnv('http_proxy', 'http://127.0.0.1:9');
+    try {
+      await expect(images.resolve({ family: 'debian', mode: 'require' }, { signal: soon() })).rejects.toMatchObject({
+        code: 'build_failed',
+        context: { step: 'bootstrap', words: expect.arrayContaining([expect.stringMatching(/127\.0\.0\.1/)]) },
+      });
+      expect(contents(folder)).toEqual(nothing);
+      const auto = await images.resolve({ family: 'auto', mode: 'prefer' }, { signal: soon() });
+      expect(auto).toMatchObject({
+        name: 'host',
+        notices: [expect.stringMatching(/could not be bootstrapped/), expect.any(String)],
+      });
+    } finally {
+      vi.unstubAllEnvs();
+    }
+  });
+
   test('that cannot be made says so before anything begins', async () => {
     const { images } = freshImages();
     for (const os of [{ family: 'debian', release: 'potato' }, { family: 'fedora' }] as const)

@@ -106,7 +106,7 @@ static void take_name(char to[path_bytes], const char *name) {
   strcpy(to, name);
 }
 
-/* Only a file has content; what else claims to have some is skipped over, as every reader of tar does. */
+/* Only a file has content: of anything else the size in the header means nothing, as those who write layers have it. */
 static bool has_content(const struct tar_member *m) { return m->type == '0' || m->type == '7'; }
 
 static bool next_member(struct extended *e) {
@@ -129,10 +129,8 @@ static bool next_member(struct extended *e) {
     if (!tar_apply_pax(&m, e->pax, e->pax_size)) unpack_fail(reason_invalid, 0, "an extended header is not valid at %s", m.path);
     attributes_read(&attributes, e->pax, e->pax_size);
   }
-  uint64_t size = m.type == '1' ? 0 : m.size;
-  bool content = has_content(&m);
+  uint64_t size = has_content(&m) ? m.size : 0;
   make_member(&m, &attributes);
-  if (!content) input_exactly(NULL, size);
   input_exactly(NULL, padding(size));
   extended_clear(e);
   return true;

@@ -1,10 +1,9 @@
 import { resolve } from 'node:path';
-import { CaissonError, type Doctor, type WorkspaceBlueprint } from '@caisson/contract';
+import { CaissonError, type Doctor, hasCode, type WorkspaceBlueprint } from '@caisson/contract';
 import type { ImageLayers } from '../storage/storage.ts';
 import { defaultBounds, type ImageBounds } from './bounds.ts';
 import { checkWays } from './check-ways.ts';
 import { findRelease } from './debian/releases.ts';
-import { whyNoDebian } from './debian/why-no-debian.ts';
 import { digestOf } from './digest.ts';
 import { DraftFolder } from './draft-folder.ts';
 import { ImageRecords } from './image-records.ts';
@@ -17,7 +16,7 @@ import { debianBase } from './ways/debian.ts';
 import { hostImage } from './ways/host.ts';
 import { localImage } from './ways/local.ts';
 import { registryImage } from './ways/registry.ts';
-import type { Workshop } from './ways/workshop.ts';
+import type { Work, Workshop } from './ways/workshop.ts';
 
 export type { RegistryCredential, RegistryCredentials } from './registry/credentials.ts';
 
@@ -116,13 +115,8 @@ export class Images {
         return hostImage(work);
       case 'debian':
         return debianBase(findRelease(os.release), work);
-      case 'auto': {
-        const missing = await whyNoDebian();
-        if (missing === undefined) return debianBase(findRelease(), work);
-        const host = await hostImage(work);
-        const notice = `Debian cannot be bootstrapped here (${missing.why}; ${missing.fix}), so the machine's own programs are used`;
-        return { ...host, notices: [notice, ...host.notices] };
-      }
+      case 'auto':
+        return this.#auto(work);
       case 'image':
         return this.#image(os.reference ?? '', credentials, work);
       default:
@@ -132,11 +126,18 @@ export class Images {
     }
   }
 
-  async #image(
-    text: string,
-    given: RegistryCredentials,
-    work: Workshop & { signal: AbortSignal; progress: (line: string) => void },
-  ): Promise<BaseImage> {
+  /** Debian where it can be made, and otherwise the machine's own programs, with the reason. */
+  async #auto(work: Work): Promise<BaseImage> {
+    try {
+      return await debianBase(findRelease(), work);
+    } catch (error) {
+      if (!hasCode(error, 'unsupported-os', 'build_failed')) throw error;
+      const host = await hostImage(work);
+      return { ...host, notices: [`the machine's own programs are used: ${error.message}`, ...host.notices] };
+    }
+  }
+
+  async #image(text: string, given: RegistryCredentials, work: Work): Promise<BaseImage> {
     const { credentialsFile, defaultRegistry, registries, localFolders } = this.#options;
     const reference = parseReference(text, defaultRegistry);
     if (reference.kind !== 'registry') return localImage(text, reference, localFolders, work);

@@ -22,13 +22,15 @@ export interface Work extends Workshop {
 
 /** Fetches what is missing of an image and records it. */
 export async function settle(content: ImageContent, name: string, work: Work): Promise<BaseImage> {
+  const kept = await work.records.read(content.digest);
+  if (kept !== undefined) return { ...fromRecord(kept, work), name };
   const layers = await fetchLayers(content.layers, work.layers, work.signal, work.progress);
   const record: ImageRecord = {
     digest: content.digest,
     name,
     diffIds: layers.map(({ diffId }) => diffId),
     config: imageSettings(content.config),
-    notices: noticesOf(layers, (await work.records.read(content.digest))?.notices ?? []),
+    notices: noticesOf(layers),
     madeAt: new Date().toISOString(),
   };
   await work.records.write(record);
@@ -39,9 +41,8 @@ export function fromRecord({ digest, name, diffIds, config, notices }: ImageReco
   return { digest, name, layers: diffIds.map((diffId) => work.layers.folderOf(diffId)), config, notices };
 }
 
-/** Layers that were there already have been told of when the image was first fetched. */
-function noticesOf(layers: readonly Layer[], earlier: readonly string[]): string[] {
+/** Of layers that were there already nothing is known any more; they were told of with the image that brought them. */
+function noticesOf(layers: readonly Layer[]): string[] {
   const devices = layers.reduce((sum, { counts }) => sum + (counts?.skippedDevices ?? 0), 0);
-  if (devices === 0) return [...earlier];
-  return [`${devices} device files of the image were left out; a sandbox has its own /dev`];
+  return devices === 0 ? [] : [`${devices} device files of the image were left out; a sandbox has its own /dev`];
 }
