@@ -154,7 +154,8 @@ static struct timespec time_of(const struct tar_member *m, const struct attribut
 
 /* The owner first: a change of it takes away the set-id bits and capabilities. */
 static void set_attributes(int fd, const struct tar_member *m, const struct attributes *a) {
-  if (m->uid == UINT32_MAX || m->gid == UINT32_MAX) unpack_fail(reason_invalid, 0, "the owner of %s is not valid", m->path);
+  if (m->uid == UINT32_MAX || m->gid == UINT32_MAX)
+    unpack_fail(reason_invalid, 0, "the owner of %s is not valid", m->path);
   if (fchown(fd, m->uid, m->gid) != 0) unpack_fail(reason_system, errno, "cannot give %s its owner", m->path);
   if (fchmod(fd, m->mode) != 0) unpack_fail(reason_system, errno, "cannot give %s its mode", m->path);
   attributes_apply(a, fd, m->path);

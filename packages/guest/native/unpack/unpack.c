@@ -64,7 +64,8 @@ static void answer(void) {
 /* After this no path, however it is written, leads out of the folder. */
 static void enter(const char *folder) {
   if (chdir(folder) != 0) unpack_fail(reason_system, errno, "cannot enter %s", folder);
-  if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 || chroot(".") != 0 || chdir("/") != 0)
+  if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 || chroot(".") != 0 ||
+      chdir("/") != 0)
     unpack_fail(reason_system, errno, "cannot lock itself into %s", folder);
 }
 
@@ -114,10 +115,12 @@ static bool next_member(struct extended *e) {
   uint8_t block[tar_block];
   bool zero;
   input_exactly(block, sizeof block);
-  if (!tar_decode(block, &m, &zero)) unpack_fail(reason_invalid, 0, "a header is not valid after %llu members", (unsigned long long)unpack_counts.entries);
+  unsigned long long before = unpack_counts.entries;
+  if (!tar_decode(block, &m, &zero)) unpack_fail(reason_invalid, 0, "a header is not valid after %llu members", before);
   if (zero) return false;
   /* Headers count too: an archive of nothing but them must end as well. */
-  if (++unpack_counts.entries > entries_max) unpack_fail(reason_limit, 0, "it has more than %llu entries", (unsigned long long)entries_max);
+  if (++unpack_counts.entries > entries_max)
+    unpack_fail(reason_limit, 0, "it has more than %llu entries", (unsigned long long)entries_max);
   if (strchr("xgLK", m.type) != NULL) {
     read_extended(e, &m);
     return true;
@@ -126,7 +129,8 @@ static bool next_member(struct extended *e) {
   take_name(m.path, e->path);
   take_name(m.link, e->link);
   if (e->pax != NULL) {
-    if (!tar_apply_pax(&m, e->pax, e->pax_size)) unpack_fail(reason_invalid, 0, "an extended header is not valid at %s", m.path);
+    if (!tar_apply_pax(&m, e->pax, e->pax_size))
+      unpack_fail(reason_invalid, 0, "an extended header is not valid at %s", m.path);
     attributes_read(&attributes, e->pax, e->pax_size);
   }
   uint64_t size = has_content(&m) ? m.size : 0;

@@ -72,7 +72,7 @@ export const commandRule: TextRule = {
     text.trim() === '' ? { code: 'invalid_value', message: 'A command must not be blank.' } : undefined,
 };
 
-/** A registry reference, or the path of an OCI layout or archive: which of them is for the builder to find out. */
+/** A registry reference, or `oci:`, `oci-archive:` or `docker-archive:` and a path on the server: told apart where it is resolved. */
 export const imageReferenceRule: TextRule = {
   noun: 'An image reference',
   maxBytes: 512,
