@@ -19,6 +19,8 @@ export interface ServerProcess {
 
 export interface ServerProcessOptions {
   readonly databaseUrl?: string | undefined;
+  /** The fake one when absent: most of what is tested needs no real sandbox. */
+  readonly drivers?: readonly string[];
   /** What must answer before it counts as started: `healthz` when it is alive, `readyz` when it is ready. */
   readonly until?: 'healthz' | 'readyz';
 }
@@ -29,10 +31,11 @@ process.once('exit', () => {
 });
 
 export async function startServerProcess(folder: string, options: ServerProcessOptions = {}): Promise<ServerProcess> {
-  const { databaseUrl, until = 'readyz' } = options;
+  const { databaseUrl, until = 'readyz', drivers = ['fake'] } = options;
   const database = databaseUrl === undefined ? [] : ['--database', databaseUrl];
   const began = performance.now();
   const args = [caissonBin, 'serve', '--data', folder, '--listen', '127.0.0.1:0', '--log-level', 'warn', ...database];
+  args.push(...drivers.flatMap((name) => ['--driver', name]));
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
   living.add(child);
   let words = '';

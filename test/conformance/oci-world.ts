@@ -51,7 +51,7 @@ export async function ociWorld(runtime: 'auto' | 'runc' | 'crun' | 'runsc'): Pro
   });
 
   async function request(key: InstanceKey, owner: CreateRequest['owner']): Promise<CreateRequest> {
-    const ownIds = runtime !== 'runsc';
+    const ownIds = driver.ownIds(blueprint);
     const rootfs = await storage.prepare({ sandbox: key.sandbox, image, ownIds }, never);
     return { key, owner, labels: { 'caisson.installation': 'test' }, blueprint, rootfs };
   }

@@ -35,7 +35,7 @@ export class CliWorld {
   ): Running {
     const { PATH = '' } = process.env;
     const child = spawn(process.execPath, [bin, ...args], {
-      env: { PATH, HOME: this.home, ...env },
+      env: { PATH, HOME: this.home, CAISSON_DRIVERS: 'fake', ...env },
       stdio: ['pipe', 'pipe', 'pipe'],
     });
     this.#children.add(child);

@@ -21,6 +21,7 @@ export async function testServer(
     dataFolder: folder,
     listen: ['127.0.0.1:0'],
     allowHosts: [],
+    drivers: ['fake'],
     destroyOnExit: false,
     logLevel: process.env.TEST_LOG ?? 'silent',
     version: '0.0.0-test',

@@ -51,7 +51,7 @@ export const serverArrows: Record<string, readonly string[]> = {
   images: ['store', 'storage', 'drivers', 'telemetry'],
   drivers: ['isolation'],
   isolation: [],
-  storage: [],
+  storage: ['isolation'],
   store: ['telemetry'],
   tenancy: ['store'],
   credits: ['store'],

@@ -2,13 +2,18 @@ import { execFileSync } from 'node:child_process';
 import { lstatSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { newId } from '@caisson/contract';
+import { HostClient } from '@caisson/guest';
 import { afterAll, describe, expect, test, vi } from 'vitest';
+import { buildGuest } from '../../packages/guest/build.mjs';
 import { whyNoDebian } from '../../packages/server/src/images/debian/why-no-debian.ts';
 import { unmountBelow } from '../../packages/server/src/storage/overlay/mounts.ts';
 import { OverlayStorage } from '../../packages/server/src/storage/overlay/overlay-storage.ts';
 import { sharedImages, testDebianBase } from '../debian-base.ts';
 import { contents, freshImages, nothing, removeScratch, scratchFolder, soon } from './images-folder.ts';
 import { killed, processesWith, startResolver } from './resolver-process.ts';
+
+const host = new HostClient(buildGuest({ quiet: true }));
+afterAll(() => host.close());
 
 const missing = await whyNoDebian();
 if (missing) test.skip(`debian: ${missing.why}: ${missing.fix}`, () => {});
@@ -25,7 +30,7 @@ describe.runIf(missing === undefined)('a Debian base', () => {
     expect(readdirSync(join(layer, 'etc/apt/apt.conf.d'))).not.toContain('99mmdebstrap');
     expect(lstatSync(join(layer, 'usr/bin/su')).mode & 0o7777).toBe(0o4755);
     const folder = scratchFolder();
-    const storage = new OverlayStorage(join(folder, 'pool'));
+    const storage = new OverlayStorage({ pool: join(folder, 'pool'), mounts: join(folder, 'mounts'), host });
     try {
       const rootfs = await storage.prepare({ sandbox: newId('sandbox'), image }, soon());
       const say =
@@ -35,7 +40,7 @@ describe.runIf(missing === undefined)('a Debian base', () => {
         /VERSION_CODENAME=bookworm[\s\S]*ca-certificates[\s\S]*localhost[\s\S]*ca-certificates\.crt/,
       );
     } finally {
-      await unmountBelow(folder);
+      await unmountBelow(host, folder);
     }
   });
 

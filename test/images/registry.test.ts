@@ -1,7 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { newId } from '@caisson/contract';
+import { HostClient } from '@caisson/guest';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { buildGuest } from '../../packages/guest/build.mjs';
 import { unmountBelow } from '../../packages/server/src/storage/overlay/mounts.ts';
 import { OverlayStorage } from '../../packages/server/src/storage/overlay/overlay-storage.ts';
 import {
@@ -19,6 +21,9 @@ import { account, type RealRegistry, startRegistry } from './real-registry.ts';
 import { describeTree, makeSampleImage, unpackWithUmoci } from './sample-image.ts';
 import { file, tarOf } from './tar-writer.ts';
 import { startTroubled, type Trouble } from './troubled-registry.ts';
+
+const host = new HostClient(buildGuest({ quiet: true }));
+afterAll(() => host.close());
 
 if (!isRoot) test.skip('images of a registry: needs root', () => {});
 
@@ -71,12 +76,12 @@ describe.runIf(isRoot)('images of a registry', () => {
       expect(image.pinned).toMatch(/^127\.0\.0\.1:\d+\/sample@sha256:[0-9a-f]{64}$/);
       expect(lines[0]).toMatch(/^3 of 3 layers to fetch/);
       const folder = scratchFolder();
-      const storage = new OverlayStorage(join(folder, 'pool'));
+      const storage = new OverlayStorage({ pool: join(folder, 'pool'), mounts: join(folder, 'mounts'), host });
       try {
         const rootfs = await storage.prepare({ sandbox: newId('sandbox'), image }, soon());
         expect(describeTree(rootfs.path)).toEqual(describeTree(unpackWithUmoci(layout, join(folder, 'bundle'))));
       } finally {
-        await unmountBelow(folder);
+        await unmountBelow(host, folder);
       }
     },
   );

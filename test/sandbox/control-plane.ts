@@ -9,7 +9,7 @@ import { Expiry } from '../../packages/server/src/sandbox/expiry.ts';
 import { Reconciler, type Repair } from '../../packages/server/src/sandbox/reconciler.ts';
 import { Runner } from '../../packages/server/src/sandbox/runner.ts';
 import { Sandboxes } from '../../packages/server/src/sandbox/sandboxes.ts';
-import type { Deadlines, WorkContext } from '../../packages/server/src/sandbox/work.ts';
+import type { Deadlines, WorkContext } from '../../packages/server/src/sandbox/work-context.ts';
 import type { Limits } from '../../packages/server/src/store/limits.ts';
 import { openStore, type Store } from '../../packages/server/src/store/store.ts';
 import type { Caller } from '../../packages/server/src/tenancy/caller.ts';
@@ -76,7 +76,7 @@ const fakeSteps = [
   'inspect.before',
 ] as const;
 
-const quick: Deadlines = { launchMs: 300, endMs: 300, inspectMs: 300 };
+const quick: Deadlines = { prepareMs: 300, launchMs: 300, endMs: 300, inspectMs: 300 };
 
 export async function controlPlane(options: { limits?: Partial<Limits> } = {}): Promise<ControlPlane> {
   const folder = mkdtempSync(join(tmpdir(), 'caisson-plane-'));

@@ -1,4 +1,5 @@
 import type { Sandbox } from '@caisson/contract';
+import { normalizeUserWorkspaceSpec } from '@caisson/workspace-composition';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { FakeStep } from '../../packages/server/src/drivers/fake/fake-driver.ts';
 import { ada, type ControlPlane, controlPlane } from './control-plane.ts';
@@ -38,7 +39,7 @@ test.each(['create.before', 'create.made', 'create.after'] as const)(
 test('a create killed before it began is begun by the next server', async () => {
   const { newSandbox, newAttempt, noLimits } = await import('../conformance/store-fixtures.ts');
   const { owner } = ada;
-  const attempt = { ...newAttempt(), blueprint: { access: { ssh: { enabled: false } } } };
+  const attempt = { ...newAttempt(), blueprint: normalizeUserWorkspaceSpec({ source: { kind: 'none' } }) };
   const { sandbox } = await plane.store.sandboxes.create(newSandbox({ owner }), attempt, noLimits);
   await plane.settle();
   expect((await plane.sandboxes.get(ada, sandbox.id)).state).toBe('ready');

@@ -1,16 +1,16 @@
 import { hostname } from 'node:os';
-import { CaissonError } from '@caisson/contract';
+import { CaissonError, type Doctor } from '@caisson/contract';
+import { defaultDrivers, openBackends } from './backends.ts';
 import type { DataFolder } from './data-folder.ts';
 import type { Driver } from './drivers/driver.ts';
-import { FakeBackend } from './drivers/fake/fake-backend.ts';
-import { FakeDriver } from './drivers/fake/fake-driver.ts';
 import { loadProfiles, type ProfileCatalog } from './profiles/catalog.ts';
+import { checkAll } from './sandbox/doctor.ts';
 import { Expiry } from './sandbox/expiry.ts';
 import { Guests } from './sandbox/guests.ts';
 import { Reconciler } from './sandbox/reconciler.ts';
 import { Runner } from './sandbox/runner.ts';
 import { Sandboxes } from './sandbox/sandboxes.ts';
-import { type Deadlines, defaultDeadlines, type WorkContext } from './sandbox/work.ts';
+import { type Deadlines, defaultDeadlines, type WorkContext } from './sandbox/work-context.ts';
 import type { Limits } from './store/limits.ts';
 import { openStore, type Store } from './store/store.ts';
 import { Metrics } from './telemetry/metrics.ts';
@@ -19,6 +19,8 @@ import { Keys } from './tenancy/keys.ts';
 export interface ControlPlaneOptions {
   readonly databaseUrl?: string | undefined;
   readonly version: string;
+  /** Names of the drivers to offer, in order of preference. */
+  readonly drivers?: readonly string[] | undefined;
   readonly limits?: Partial<Limits> | undefined;
   readonly deadlines?: Partial<Deadlines> | undefined;
   /** Another server took the database over: this one must end. */
@@ -36,21 +38,43 @@ export interface ControlPlane {
   readonly reconciler: Reconciler;
   readonly keys: Keys;
   readonly metrics: Metrics;
+  doctor(): Promise<Doctor['checks']>;
   close(): Promise<void>;
 }
 
 export async function openControlPlane(folder: DataFolder, options: ControlPlaneOptions): Promise<ControlPlane> {
-  const profiles = loadProfiles(folder.file('profiles'));
-  const drivers: Driver[] = [new FakeDriver({ backend: new FakeBackend(folder.file('fake')) })];
-  const lock = options.databaseUrl && (await takeDatabase(options.databaseUrl, options.onSuperseded));
-  const location = options.databaseUrl ? { postgres: options.databaseUrl } : { sqlite: folder.file('caisson.db') };
-  const store = await openStore(location).catch(async (error) => {
-    if (lock) await lock.close();
+  const undo: (() => Promise<void>)[] = [];
+  const close = async () => {
+    for (const step of undo.splice(0).reverse()) await step();
+  };
+  try {
+    return { ...(await assemble(folder, options, undo)), close };
+  } catch (error) {
+    await close();
     throw error;
-  });
+  }
+}
+
+/** Makes every part in order; `undo` gets what each of them needs to end. */
+async function assemble(
+  folder: DataFolder,
+  options: ControlPlaneOptions,
+  undo: (() => Promise<void>)[],
+): Promise<Omit<ControlPlane, 'close'>> {
+  const profiles = loadProfiles(folder.file('profiles'));
+  if (options.databaseUrl) {
+    const lock = await takeDatabase(options.databaseUrl, options.onSuperseded);
+    undo.push(() => lock.close());
+  }
+  const location = options.databaseUrl ? { postgres: options.databaseUrl } : { sqlite: folder.file('caisson.db') };
+  const store = await openStore(location);
+  undo.push(() => store.close());
   const host = hostname();
   await store.hosts.seen(host, options.version);
   await store.idempotency.prune();
+  const backends = await openBackends(folder, store.installation, options.drivers ?? defaultDrivers);
+  undo.push(() => backends.close());
+  const { drivers, filesystems } = backends;
   const deadlines = { ...defaultDeadlines, ...options.deadlines };
   const limits = { sandboxesPerTenant: null, sandboxesPerHost: null, ...options.limits };
   const work: WorkContext = {
@@ -58,6 +82,7 @@ export async function openControlPlane(folder: DataFolder, options: ControlPlane
     deadlines,
     installation: store.installation,
     driver: (name) => findDriver(drivers, name),
+    filesystems,
   };
   const runner = new Runner(work);
   const sandboxes = new Sandboxes({ work, runner, drivers, profiles, limits, host });
@@ -69,11 +94,9 @@ export async function openControlPlane(folder: DataFolder, options: ControlPlane
     jobsByState: () => store.jobs.countByState(),
     operations: () => runner.count,
   });
-  const close = async () => {
-    await store.close();
-    if (lock) await lock.close();
-  };
-  return { store, drivers, profiles, runner, sandboxes, guests, reconciler, keys: new Keys(store), metrics, close };
+  const doctor = () => checkAll({ store, drivers, folder: folder.path, filesystems });
+  const keys = new Keys(store);
+  return { store, drivers, profiles, runner, sandboxes, guests, reconciler, keys, metrics, doctor };
 }
 
 /** The lock is loaded only where there is a Postgres to hold. */

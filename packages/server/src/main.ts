@@ -9,7 +9,6 @@ import { isLoopback, type Listener, parseListen } from './api/listener.ts';
 import { type ControlPlane, type ControlPlaneOptions, openControlPlane } from './control-plane.ts';
 import { DataFolder } from './data-folder.ts';
 import { EventFeed } from './events/feed.ts';
-import { doctor } from './sandbox/doctor.ts';
 import { Heartbeat } from './sandbox/heartbeat.ts';
 import { createLogger, type Logger } from './telemetry/log.ts';
 import type { Keys } from './tenancy/keys.ts';
@@ -61,7 +60,6 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       ...plane,
       feed: new EventFeed(plane.store),
       version: options.version,
-      doctor: () => doctor(plane.store, plane.drivers, folder.path),
       notReady: () => heartbeat.notReady(),
     };
     const addresses = await listenAll(context, options, folder, apps, { log, shutdown: shutdown.signal });

@@ -3,6 +3,7 @@ import { type CommandContext, withJson } from '../command-context.ts';
 import { collect, parseCount } from '../input/key-value.ts';
 
 interface ServeOptions {
+  readonly driver?: string[];
   readonly listen?: string[];
   readonly data?: string;
   readonly database?: string;
@@ -21,6 +22,7 @@ export function addServe(parent: Command, context: CommandContext): void {
     .option('--data <folder>', 'its data folder (or CAISSON_DATA_FOLDER)')
     .option('--database <url>', 'Postgres instead of SQLite in the data folder (better: CAISSON_DATABASE_URL)')
     .option('--allow-host <name>', 'a host name under which it may be reached on loopback; may be repeated', collect)
+    .option('--driver <name>', 'a driver to offer, best first; may be repeated (or CAISSON_DRIVERS)', collect)
     .option('--destroy-on-exit', 'destroy all sandboxes at the end instead of leaving them running')
     .option('--max-sandboxes <count>', 'how many sandboxes there may be on this host', parseCount)
     .option('--max-per-tenant <count>', 'how many sandboxes a tenant may have', parseCount)
@@ -39,6 +41,7 @@ async function serve(options: ServeOptions, { invocation, screen }: CommandConte
     dataFolder: localPlace(options.data, env).folder,
     listen: (options.listen ?? []).map((text) => (/^\d+$/.test(text) ? `127.0.0.1:${text}` : text)),
     ...(databaseUrl === undefined ? {} : { databaseUrl }),
+    drivers: options.driver ?? namesIn(env.CAISSON_DRIVERS),
     allowHosts: options.allowHost ?? [],
     destroyOnExit: options.destroyOnExit ?? false,
     logLevel: options.logLevel,
@@ -56,6 +59,15 @@ async function serve(options: ServeOptions, { invocation, screen }: CommandConte
   await server.close();
   // What is still open then belongs to nobody; it must not keep the process.
   setTimeout(() => process.exit(0), 1_000).unref();
+}
+
+/** Names with commas between them, as a variable of the environment holds them. */
+function namesIn(text: string | undefined): string[] | undefined {
+  const names = text
+    ?.split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '');
+  return names === undefined || names.length === 0 ? undefined : names;
 }
 
 /** Resolves at the first signal to end. A second one does not wait for the first to be done. */

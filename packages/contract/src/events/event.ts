@@ -35,6 +35,7 @@ const repairSchema = z.strictObject({
   did: z.enum(['adopted', 'repaired', 'reaped', 'reported']),
 });
 
+const progressSchema = z.strictObject({ line: z.string().max(500).describe('what a long step is doing') });
 const leaseSchema = z.strictObject({ expiresAt: z.iso.datetime().nullable() });
 const labelsChangedSchema = z.strictObject({ labels: z.record(z.string(), z.string()) });
 
@@ -45,6 +46,7 @@ export const eventTypes = {
     typeof stateChangeSchema
   >),
   'caisson.sandbox.repair': repairSchema,
+  'caisson.sandbox.progress': progressSchema,
   'caisson.sandbox.lease': leaseSchema,
   'caisson.sandbox.labels': labelsChangedSchema,
 } as const;

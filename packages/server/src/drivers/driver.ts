@@ -53,6 +53,8 @@ export interface Driver
   inspect(key: InstanceKey, signal: AbortSignal): Promise<Inspection>;
   destroy(key: InstanceKey, signal: AbortSignal): Promise<void>;
   list(signal: AbortSignal): Promise<Listing>;
+  /** Whether an instance of the blueprint wants its root filesystem with ids of its own. Where storage is `ours`. */
+  ownIds?(blueprint: WorkspaceBlueprint): boolean;
   /** Gets ready to be asked anything; before that, `supports` knows nothing of the machine. */
   open?(signal: AbortSignal): Promise<void>;
   /** Lets go of everything but the instances. */

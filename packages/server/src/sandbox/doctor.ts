@@ -1,23 +1,50 @@
 import { statfs } from 'node:fs/promises';
 import type { Doctor } from '@caisson/contract';
 import type { Driver } from '../drivers/driver.ts';
+import type { Storage } from '../storage/storage.ts';
 import type { Store } from '../store/store.ts';
+import type { Filesystems } from './filesystems.ts';
 
 type Check = Doctor['checks'][number];
 
 /** Less than this and the next image or snapshot fills the disk. */
 const lowDiskBytes = 1024 ** 3;
+/** Trying a runtime that emulates a kernel takes seconds on a busy machine. */
+const timeoutMs = 20_000;
+
+export interface Installation {
+  readonly store: Store;
+  readonly drivers: readonly Driver[];
+  readonly folder: string;
+  readonly filesystems?: Filesystems | undefined;
+}
 
 /** What this installation can do, what it cannot, and what would change that. */
-export async function doctor(store: Store, drivers: readonly Driver[], folder: string): Promise<Check[]> {
-  const signal = AbortSignal.timeout(10_000);
+export async function checkAll({ store, drivers, folder, filesystems }: Installation): Promise<Check[]> {
+  const signal = AbortSignal.timeout(timeoutMs);
   const checks = await Promise.all([
     checkNode(),
     checkStore(store),
     checkDisk(folder),
     ...drivers.map((driver) => checkDriver(driver, signal)),
+    ...(filesystems ? [checkStorage(filesystems.storage, signal), filesystems.images.probe(signal)] : []),
   ]);
-  return checks;
+  return checks.flat();
+}
+
+async function checkStorage(storage: Storage, signal: AbortSignal): Promise<Check> {
+  const name = `storage ${storage.name}`;
+  const probe = await storage.probe(signal);
+  if (!probe.usable) return { name, ok: false, detail: probe.why, fix: probe.fix };
+  const { state, freeBytes, totalBytes } = await storage.health(signal);
+  const gib = (bytes: number) => Math.round(bytes / 1024 ** 3);
+  const detail = `${probe.detail}; ${gib(freeBytes)} of ${gib(totalBytes)} GiB free`;
+  return {
+    name,
+    ok: state !== 'critical',
+    detail,
+    fix: state === 'ok' ? null : 'Destroy sandboxes, or give the data folder more room.',
+  };
 }
 
 async function checkNode(): Promise<Check> {

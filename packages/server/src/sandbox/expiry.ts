@@ -2,7 +2,7 @@ import type { Id, Sandbox } from '@caisson/contract';
 import type { ProfileCatalog } from '../profiles/catalog.ts';
 import type { Runner } from './runner.ts';
 import type { Sandboxes } from './sandboxes.ts';
-import type { WorkContext } from './work.ts';
+import type { WorkContext } from './work-context.ts';
 
 /** The first pause after a sandbox could not be ended, doubled each time up to the longest. */
 const firstPauseMs = 5_000;

@@ -1,8 +1,9 @@
 import { CaissonError, canUse, refusal, type Sandbox } from '@caisson/contract';
 import type { GuestClient } from '@caisson/guest';
 import type { Caller } from '../tenancy/caller.ts';
+import { keyOf } from './end.ts';
 import type { Sandboxes } from './sandboxes.ts';
-import { keyOf, type WorkContext } from './work.ts';
+import type { WorkContext } from './work-context.ts';
 
 /** The way from a caller to the guest of one of their sandboxes: everything that happens inside goes through here. */
 export class Guests {

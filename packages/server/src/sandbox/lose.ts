@@ -1,7 +1,8 @@
 import { CaissonError, type Reason, type Sandbox } from '@caisson/contract';
 import { withDeadline } from './deadline.ts';
+import { keyOf } from './end.ts';
 import type { Runner } from './runner.ts';
-import { keyOf, type WorkContext } from './work.ts';
+import type { WorkContext } from './work-context.ts';
 
 /**
  * Looks at the instance of a sandbox that should have one. Gone or ended, the sandbox is recorded as lost, and the reason

@@ -2,10 +2,11 @@ import { hasCode, type Id, type Sandbox, type SandboxState } from '@caisson/cont
 import type { Driver, InstanceKey, Listing } from '../drivers/driver.ts';
 import type { Store } from '../store/store.ts';
 import { withDeadline } from './deadline.ts';
+import { end, haltOrEnd, keyOf } from './end.ts';
 import type { Expiry } from './expiry.ts';
 import { loseIfGone } from './lose.ts';
 import type { Runner } from './runner.ts';
-import { end, haltOrEnd, keyOf, type WorkContext } from './work.ts';
+import type { WorkContext } from './work-context.ts';
 
 export interface Repair {
   readonly sandbox: string;

@@ -1,7 +1,8 @@
 import { type ActionName, CaissonError, hasCode, type Id, type Sandbox, type TransientState } from '@caisson/contract';
 import type { StepChange } from '../store/sandboxes.ts';
 import { about, asCaissonError, failureReason } from './failure.ts';
-import { type WorkContext, work } from './work.ts';
+import { work } from './work.ts';
+import type { WorkContext } from './work-context.ts';
 
 /** An action that runs in this server. */
 export interface Operation {

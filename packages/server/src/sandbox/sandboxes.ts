@@ -28,7 +28,7 @@ import { type Composed, compose } from './compose.ts';
 import { loseIfGone } from './lose.ts';
 import { limitTtl, policyNotices } from './profile-policy.ts';
 import type { Operation, Runner } from './runner.ts';
-import type { WorkContext } from './work.ts';
+import type { WorkContext } from './work-context.ts';
 
 export interface SandboxesContext {
   readonly work: WorkContext;

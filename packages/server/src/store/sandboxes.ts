@@ -145,7 +145,11 @@ export class SandboxStore {
   }
 
   /** An event about a sandbox that does not change its state, such as a repair. */
-  async note(id: Id<'sandbox'>, type: 'caisson.sandbox.repair', data: Record<string, unknown>): Promise<void> {
+  async note(
+    id: Id<'sandbox'>,
+    type: 'caisson.sandbox.repair' | 'caisson.sandbox.progress',
+    data: Record<string, unknown>,
+  ): Promise<void> {
     const event = await this.#transaction(async (tx) => {
       const row = await tx
         .updateTable('sandboxes')

@@ -35,6 +35,8 @@ export async function tryRuntime(name: RuntimeName, place: Place, signal: AbortS
   const program = programOf(name);
   const { package: debian } = knownRuntimes[name];
   if (!program) return { name, usable: false, why: `${name} is not installed`, fix: `apt-get install ${debian}` };
+  if (process.getuid?.() !== 0)
+    return { name, usable: false, why: `${name} needs root here`, fix: 'Run the server as root.' };
   const layout = cgroupLayout();
   if (!layout) {
     const fix = 'Mount the control groups: mount -t cgroup2 none /sys/fs/cgroup';

@@ -1,4 +1,3 @@
-import { chmod, mkdir } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import {
@@ -9,6 +8,7 @@ import {
   type WorkspaceBlueprint,
 } from '@caisson/contract';
 import type { GuestClient } from '@caisson/guest';
+import { makePassable } from '../../isolation/passable-folder.ts';
 import type {
   Capabilities,
   CreateRequest,
@@ -25,7 +25,7 @@ import { Cgroup, type CgroupLayout, cgroupLayout } from './cgroup.ts';
 import { automaticRuntimes, type Place, programOf, type RuntimeFinding, tryRuntime } from './find-runtimes.ts';
 import { GuestLink } from './guest-link.ts';
 import { InstanceFolder, type InstanceRecord } from './instance-folder.ts';
-import { isRuntimeName, type RuntimeName, runtimeNames } from './known-runtimes.ts';
+import { isRuntimeName, knownRuntimes, type RuntimeName, runtimeNames } from './known-runtimes.ts';
 import { launch } from './launch.ts';
 import { isAlive, isInCgroup } from './process-identity.ts';
 import { Runtime } from './runtime.ts';
@@ -75,8 +75,7 @@ export class OciDriver implements Driver {
   }
 
   async open(signal: AbortSignal): Promise<void> {
-    await mkdir(this.#place.root, { recursive: true });
-    await chmod(this.#place.root, 0o711);
+    await makePassable(this.#place.root);
     await InstanceFolder.sweep(this.#place.root);
     this.#known = await this.#findAll(automaticRuntimes, signal);
   }
@@ -89,7 +88,7 @@ export class OciDriver implements Driver {
 
   async probe(signal: AbortSignal): Promise<Probe> {
     this.#findings.clear();
-    await mkdir(this.#place.root, { recursive: true });
+    await makePassable(this.#place.root);
     const found = await this.#findAll(runtimeNames, signal);
     this.#known = found.filter(({ name }) => automaticRuntimes.includes(name));
     const usable = found.flatMap((one) => (one.usable ? [one] : []));
@@ -117,6 +116,11 @@ export class OciDriver implements Driver {
       failures.push({ reason: 'unsupported-access-mode', path: 'access.ssh', message });
     }
     return failures;
+  }
+
+  ownIds(blueprint: WorkspaceBlueprint): boolean {
+    const wanted = blueprint.runtime.ociRuntime;
+    return !isRuntimeName(wanted) || knownRuntimes[wanted].userNamespace;
   }
 
   create(request: CreateRequest, signal: AbortSignal): Promise<Instance> {

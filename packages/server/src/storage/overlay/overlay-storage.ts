@@ -1,8 +1,9 @@
 import { constants, existsSync } from 'node:fs';
 import { access, chmod, mkdir, rm, rmdir, statfs } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { CaissonError, type Id, newId } from '@caisson/contract';
 import type { HostClient } from '@caisson/guest';
+import { makePassable } from '../../isolation/passable-folder.ts';
 import { IdRanges } from '../id-ranges.ts';
 import type {
   CloneRequest,
@@ -52,7 +53,8 @@ export class OverlayStorage implements Storage {
     const target = join(this.#mounts, newId('request'));
     try {
       await this.#pool.open();
-      await mkdir(target, { recursive: true });
+      await makePassable(this.#mounts);
+      await mkdir(target);
       await this.#pool.make(join(this.#pool.path, 'trash', newId('request')), async (folder) => {
         for (const name of ['lower', 'upper', 'work']) await mkdir(join(folder, name));
         const layers = [join(folder, 'lower')];
@@ -330,12 +332,4 @@ async function makeChanges(changes: string): Promise<void> {
   if (existsSync(join(changes, 'upper'))) return;
   await mkdir(join(changes, 'upper'));
   await chmod(join(changes, 'upper'), 0o755);
-}
-
-/** Whatever the server's own umask says. Only this folder and those above it that the server makes with it. */
-async function makePassable(folder: string): Promise<void> {
-  if (existsSync(folder)) return;
-  await makePassable(dirname(folder));
-  await mkdir(folder, { recursive: true });
-  await chmod(folder, 0o711);
 }

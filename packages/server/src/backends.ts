@@ -1,0 +1,80 @@
+import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { CaissonError } from '@caisson/contract';
+import { HostClient } from '@caisson/guest';
+import type { DataFolder } from './data-folder.ts';
+import type { Driver } from './drivers/driver.ts';
+import { FakeBackend } from './drivers/fake/fake-backend.ts';
+import { FakeDriver } from './drivers/fake/fake-driver.ts';
+import { OciDriver } from './drivers/oci/oci-driver.ts';
+import { Images } from './images/images.ts';
+import { Filesystems } from './sandbox/filesystems.ts';
+import { OverlayStorage } from './storage/overlay/overlay-storage.ts';
+
+/** The `fake` driver is offered only to those who ask for it: what it makes runs nothing. */
+export const driverNames = ['oci', 'fake'] as const;
+export const defaultDrivers: readonly string[] = ['oci'];
+
+export interface Backends {
+  readonly drivers: readonly Driver[];
+  readonly filesystems: Filesystems | undefined;
+  close(): Promise<void>;
+}
+
+/** Opens the drivers of these names, and what they stand on. */
+export async function openBackends(
+  folder: DataFolder,
+  installation: string,
+  names: readonly string[],
+): Promise<Backends> {
+  const unknown = names.find((name) => !(driverNames as readonly string[]).includes(name));
+  if (unknown !== undefined) {
+    throw new CaissonError('driver_not_found', `there is no driver ${unknown}`, { context: { known: driverNames } });
+  }
+  const host = names.includes('oci') ? new HostClient(guestProgram()) : undefined;
+  const runtime = runtimeFolder(folder, installation);
+  const make: Record<string, () => Driver> = {
+    oci: () => new OciDriver({ root: join(runtime, 'oci'), guestProgram: guestProgram(), host: host as HostClient }),
+    fake: () => new FakeDriver({ backend: new FakeBackend(folder.file('fake')) }),
+  };
+  const drivers = [...new Set(names)].flatMap((name) => make[name]?.() ?? []);
+  const filesystems = host && openFilesystems(folder, runtime, host);
+  const never = new AbortController().signal;
+  if (process.getuid?.() === 0) await filesystems?.recover(never);
+  for (const driver of drivers) await driver.open?.(never);
+  return {
+    drivers,
+    filesystems,
+    async close() {
+      for (const driver of drivers) await driver.close?.();
+      await host?.close();
+    },
+  };
+}
+
+function openFilesystems(folder: DataFolder, runtime: string, host: HostClient): Filesystems {
+  const images = new Images({ folder: folder.file('images'), guestProgram: guestProgram() });
+  const storage = new OverlayStorage({ pool: folder.file('storage'), mounts: join(runtime, 'rootfs'), host });
+  return new Filesystems(images, storage);
+}
+
+/**
+ * What goes with the machine's next start: mounts, sockets, the state of runtimes. Not in the data folder, which may lie
+ * where nobody but its owner can pass, and whose path may be too long for a socket.
+ */
+function runtimeFolder(folder: DataFolder, installation: string): string {
+  return process.getuid?.() === 0 ? join('/run/caisson', installation) : folder.file('run');
+}
+
+/** The native program, as the build left it beside its package. */
+export function guestProgram(): string {
+  const given = process.env.CAISSON_GUEST_PROGRAM;
+  if (given) return given;
+  const guestPackage = createRequire(import.meta.url).resolve('@caisson/guest/package.json');
+  const program = join(dirname(guestPackage), 'dist', 'native', process.arch, 'caisson-guest');
+  if (existsSync(program)) return program;
+  throw new CaissonError('driver_unavailable', 'the guest program has not been built', {
+    hint: 'Install a C compiler (apt-get install gcc musl-tools) and run `npm run build`.',
+  });
+}

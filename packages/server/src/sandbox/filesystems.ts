@@ -1,0 +1,57 @@
+import type { Id, WorkspaceBlueprint } from '@caisson/contract';
+import type { BaseImage, Images } from '../images/images.ts';
+import type { Rootfs, Storage } from '../storage/storage.ts';
+
+export interface PrepareOptions {
+  readonly ownIds: boolean;
+  readonly diskMiB: number | undefined;
+  readonly progress: (line: string) => void;
+  readonly signal: AbortSignal;
+}
+
+export interface Prepared {
+  readonly rootfs: Rootfs;
+  readonly env: Readonly<Record<string, string>>;
+  readonly notices: readonly string[];
+}
+
+/** From the `os` of a blueprint to the root filesystem of a sandbox, for drivers whose filesystem is ours. */
+export class Filesystems {
+  readonly storage: Storage;
+  readonly images: Images;
+  readonly #known = new Map<string, BaseImage>();
+
+  constructor(images: Images, storage: Storage) {
+    this.images = images;
+    this.storage = storage;
+  }
+
+  /** Idempotent: for a sandbox that has one it answers that, whatever the image is by now. */
+  async prepare(sandbox: Id<'sandbox'>, blueprint: WorkspaceBlueprint, options: PrepareOptions): Promise<Prepared> {
+    const { ownIds, diskMiB, signal } = options;
+    const image = await this.#image(blueprint, options);
+    const quota = diskMiB === undefined ? {} : { quotaBytes: diskMiB * 1024 * 1024 };
+    const rootfs = await this.storage.prepare({ sandbox, image, ownIds, ...quota }, signal);
+    return { rootfs, env: { ...image.config.env, ...blueprint.runtime.env }, notices: image.notices };
+  }
+
+  async remove(sandbox: Id<'sandbox'>, signal: AbortSignal): Promise<void> {
+    await this.storage.destroy(sandbox, signal);
+  }
+
+  /** What a killed server left half-made. */
+  async recover(signal: AbortSignal): Promise<readonly string[]> {
+    return [...(await this.images.recover(signal)), ...(await this.storage.recover(signal))];
+  }
+
+  async #image(blueprint: WorkspaceBlueprint, options: PrepareOptions): Promise<BaseImage> {
+    const { os } = blueprint.target;
+    const key = JSON.stringify([os.family, os.release, os.reference]);
+    const known = this.#known.get(key);
+    if (known) return known;
+    const image = await this.images.resolve(os, options);
+    // A tag of a registry may mean another image tomorrow; what is made here does not change under its name.
+    if (image.pinned === undefined || os.reference?.includes('@') === true) this.#known.set(key, image);
+    return image;
+  }
+}

@@ -1,0 +1,28 @@
+import type { Driver } from '../drivers/driver.ts';
+import type { Store } from '../store/store.ts';
+import type { Filesystems } from './filesystems.ts';
+
+/** How long a driver may take, by what it is asked. Longer and a person has given up; shorter and a slow disk fails. */
+export interface Deadlines {
+  /** Finding or making the base: a large image over a slow line. */
+  readonly prepareMs: number;
+  readonly launchMs: number;
+  readonly endMs: number;
+  readonly inspectMs: number;
+}
+
+export const defaultDeadlines: Deadlines = {
+  prepareMs: 900_000,
+  launchMs: 120_000,
+  endMs: 60_000,
+  inspectMs: 10_000,
+};
+
+export interface WorkContext {
+  readonly store: Store;
+  readonly deadlines: Deadlines;
+  readonly installation: string;
+  driver(name: string | null): Driver;
+  /** For drivers whose filesystem is ours; absent where there is none of them. */
+  readonly filesystems?: Filesystems | undefined;
+}
