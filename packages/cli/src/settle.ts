@@ -1,5 +1,6 @@
 import { CaissonError, type ErrorCode, isErrorCode, type Reason, type Sandbox } from '@caisson/contract';
 import type { SandboxHandle } from '@caisson/sdk';
+import { stepText } from './output/event-text.ts';
 
 /**
  * How long the server is asked to wait by itself. Most actions end within it, with their error if they fail; of those
@@ -15,7 +16,7 @@ export async function settle(sandbox: SandboxHandle, seconds: number, say: (step
   try {
     await sandbox.untilSettled({
       signal: late.signal,
-      onEvent: ({ type }) => say(`${sandbox.id} ${type.replace(/^caisson\.sandbox\./, '')}`),
+      onEvent: (event) => say(`${sandbox.id} ${stepText(event)}`),
     });
   } catch (error) {
     if (!late.signal.aborted) throw error;

@@ -13,6 +13,13 @@ function detail(data: CaissonEvent['data']): string {
   if (typeof data.reason === 'object' && data.reason !== null && 'message' in data.reason) {
     return String(data.reason.message);
   }
+  if (typeof data.line === 'string') return data.line;
   if (typeof data.from === 'string') return `(was ${data.from})`;
   return 'to' in data ? '' : JSON.stringify(data);
+}
+
+/** The same for a line that says what is being done at the moment. */
+export function stepText({ type, data }: Pick<CaissonEvent, 'type' | 'data'>): string {
+  if (type === 'caisson.sandbox.progress' && typeof data.line === 'string') return data.line;
+  return type.replace(/^caisson\.sandbox\./, '');
 }

@@ -25,7 +25,8 @@ const pageSize = 500;
  *    proves nothing.
  * 3. An instance that no record wants is ended: of a destroyed, stopped or failed sandbox, of another incarnation, of a
  *    sandbox that the store has never heard of, or of nobody. An orphan that cannot be named is reported.
- * 4. What has outlived its lease ends as its profile says.
+ * 4. A root filesystem that no record wants is removed.
+ * 5. What has outlived its lease ends as its profile says.
  *
  * A pass looks at records and instances at different moments, while requests change both. So before it changes anything
  * it holds the sandbox, and looks again at the record.
@@ -61,6 +62,7 @@ export class Reconciler {
       const wanted = await this.#findLost(driver, listing, repairs);
       await this.#reap(driver, listing, wanted, repairs);
     }
+    await this.#reapFilesystems(repairs);
     await this.#expiry.pass(pageSize);
     for (const repair of repairs) await this.#tell(repair);
     return repairs;
@@ -142,6 +144,25 @@ export class Reconciler {
     });
   }
 
+  async #reapFilesystems(repairs: Repair[]): Promise<void> {
+    const { filesystems } = this.#work;
+    if (!filesystems) return;
+    const { sandboxes } = await filesystems.storage.list(this.#abort.signal);
+    for (const id of sandboxes) {
+      const wanted = await this.#store.sandboxes.get(id);
+      if (wantsFilesystem(wanted)) continue;
+      await this.#runner.whileIdle(id, async () => {
+        if (wantsFilesystem(await this.#store.sandboxes.get(id))) return;
+        // What cannot be removed now is tried again at the next pass.
+        const removed = await filesystems.remove(id, this.#abort.signal).then(
+          () => true,
+          () => false,
+        );
+        if (removed) repairs.push({ sandbox: id, found: 'a root filesystem that no record wants', did: 'reaped' });
+      });
+    }
+  }
+
   async #tell({ sandbox, found, did }: Repair): Promise<void> {
     await this.#store.sandboxes.note(sandbox as Id<'sandbox'>, 'caisson.sandbox.repair', { found, did });
   }
@@ -152,6 +173,12 @@ function isWanted(sandbox: Sandbox, key: InstanceKey): boolean {
   if (sandbox.state === 'destroyed') return false;
   if (sandbox.state === 'stopped' || sandbox.state === 'failed') return false;
   return sandbox.action !== null || sandbox.state === 'requested' || sandbox.incarnation === key.incarnation;
+}
+
+/** One that has failed is kept for whoever looks into it, until it is recreated or destroyed. */
+function wantsFilesystem(sandbox: Sandbox | undefined): boolean {
+  if (!sandbox || sandbox.state === 'destroyed') return false;
+  return sandbox.state !== 'stopped' || sandbox.persistence === 'persistent';
 }
 
 function nameOf(key: InstanceKey): string {
