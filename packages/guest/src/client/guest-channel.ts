@@ -44,6 +44,7 @@ export class GuestChannel {
   onFailed: ((error: Error) => void) | undefined;
   readonly #link: ChannelLink;
   readonly #window: number;
+  readonly #subject: string | undefined;
   readonly #chunks: Uint8Array[] = [];
   #settle: { resolve: (payload: Uint8Array) => void; reject: (error: Error) => void } | undefined;
   #reader: Waiting | undefined;
@@ -54,11 +55,13 @@ export class GuestChannel {
   #sentEnd = false;
   #error: Error | undefined;
 
-  constructor(link: ChannelLink, id: number, method: MethodName, window: number) {
+  /** `subject`: the path that the request is about, for what it may fail with. */
+  constructor(link: ChannelLink, id: number, method: MethodName, window: number, subject?: string) {
     this.#link = link;
     this.id = id;
     this.method = method;
     this.#window = window;
+    this.#subject = subject;
     this.result = new Promise((resolve, reject) => {
       this.#settle = { resolve, reject };
     });
@@ -183,7 +186,7 @@ export class GuestChannel {
   }
 
   gotReset(reset: Reset): void {
-    this.fail(fromReset(this.method, reset));
+    this.fail(fromReset(this.method, reset, this.#subject));
   }
 
   fail(error: Error | CaissonError): void {

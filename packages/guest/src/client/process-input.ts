@@ -35,11 +35,17 @@ export class ProcessInput {
     return this.#taken;
   }
 
+  /** The offset after the last byte that was given to `write` and will reach the pipe while this object lives. */
+  async accepted(): Promise<number> {
+    await this.#learn();
+    return this.#taken + this.#keptBytes;
+  }
+
   /** Resolves when it has been sent and what is not yet taken fits a window: a process that reads slowly slows us. */
   async write(bytes: Uint8Array): Promise<void> {
     await this.#inTurn(async () => {
       for (let at = 0; at < bytes.byteLength; at += limits.dataAdvised) {
-        if (this.#isClosed) throw new CaissonError('invalid_state', 'stdin is closed');
+        if (this.#isClosed) throw new CaissonError('process_ended', 'stdin is closed');
         const part = bytes.subarray(at, at + limits.dataAdvised);
         // The first bytes must know where they begin before anything of them can be repeated.
         const channel = await this.#open();
