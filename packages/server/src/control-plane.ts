@@ -5,6 +5,7 @@ import type { Driver } from './drivers/driver.ts';
 import { FakeBackend } from './drivers/fake/fake-backend.ts';
 import { FakeDriver } from './drivers/fake/fake-driver.ts';
 import { loadProfiles, type ProfileCatalog } from './profiles/catalog.ts';
+import { Attachments } from './sandbox/attachments.ts';
 import { Expiry } from './sandbox/expiry.ts';
 import { Guests } from './sandbox/guests.ts';
 import { Reconciler } from './sandbox/reconciler.ts';
@@ -21,6 +22,8 @@ export interface ControlPlaneOptions {
   readonly version: string;
   readonly limits?: Partial<Limits> | undefined;
   readonly deadlines?: Partial<Deadlines> | undefined;
+  /** Instead of those that this machine can have; for tests. */
+  readonly drivers?: readonly Driver[] | undefined;
   /** Another server took the database over: this one must end. */
   readonly onSuperseded?: (() => void) | undefined;
 }
@@ -33,6 +36,7 @@ export interface ControlPlane {
   readonly runner: Runner;
   readonly sandboxes: Sandboxes;
   readonly guests: Guests;
+  readonly attachments: Attachments;
   readonly reconciler: Reconciler;
   readonly keys: Keys;
   readonly metrics: Metrics;
@@ -41,7 +45,7 @@ export interface ControlPlane {
 
 export async function openControlPlane(folder: DataFolder, options: ControlPlaneOptions): Promise<ControlPlane> {
   const profiles = loadProfiles(folder.file('profiles'));
-  const drivers: Driver[] = [new FakeDriver({ backend: new FakeBackend(folder.file('fake')) })];
+  const drivers = options.drivers ?? [new FakeDriver({ backend: new FakeBackend(folder.file('fake')) })];
   const lock = options.databaseUrl && (await takeDatabase(options.databaseUrl, options.onSuperseded));
   const location = options.databaseUrl ? { postgres: options.databaseUrl } : { sqlite: folder.file('caisson.db') };
   const store = await openStore(location).catch(async (error) => {
@@ -73,7 +77,9 @@ export async function openControlPlane(folder: DataFolder, options: ControlPlane
     await store.close();
     if (lock) await lock.close();
   };
-  return { store, drivers, profiles, runner, sandboxes, guests, reconciler, keys: new Keys(store), metrics, close };
+  const attachments = new Attachments();
+  const keys = new Keys(store);
+  return { store, drivers, profiles, runner, sandboxes, guests, attachments, reconciler, keys, metrics, close };
 }
 
 /** The lock is loaded only where there is a Postgres to hold. */

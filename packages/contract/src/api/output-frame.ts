@@ -14,8 +14,11 @@ import { CaissonError } from '../errors/caisson-error.ts';
 export const outputKinds = { started: 0, stdout: 1, stderr: 2, exit: 3, problem: 4, lost: 5 } as const;
 export type OutputKind = keyof typeof outputKinds;
 
-/** What a client sends on a WebSocket: one byte of kind, and the rest. */
-export const inputKinds = { stdin: 0, end: 1, resize: 2, signal: 3 } as const;
+/**
+ * What a client sends on a WebSocket: one byte of kind, and the rest. `ack` says up to which offset of each stream the
+ * output has arrived, where the client asked for `acks`: what it has not acknowledged is kept for when it comes back.
+ */
+export const inputKinds = { stdin: 0, end: 1, resize: 2, signal: 3, ack: 4 } as const;
 export type InputKind = keyof typeof inputKinds;
 
 export const frameHeaderBytes = 5;

@@ -198,7 +198,11 @@ export const processRoutes = {
     scope: 'use',
     owned: 'sandbox',
     params,
-    query: z.strictObject({ stdoutFrom: offset.default(0), stderrFrom: offset.default(0) }),
+    query: z.strictObject({
+      stdoutFrom: offset.default(0),
+      stderrFrom: offset.default(0),
+      acks: z.stringbool().default(false).describe('the client says what has arrived; what has not is kept'),
+    }),
     responses: { 101: byteAnswer },
     webSocket: true,
   }),

@@ -97,3 +97,6 @@ export const lostSchema = z.object({
 });
 
 export type OutputLost = z.infer<typeof lostSchema>;
+
+/** The frame `ack` of a client. */
+export const ackSchema = z.strictObject({ stdout: z.int().min(0), stderr: z.int().min(0) });

@@ -40,6 +40,8 @@ export class GuestChannel {
   readonly result: Promise<Uint8Array>;
   /** Called with the bytes of input that have left the guest. */
   onCredit: ((size: number) => void) | undefined;
+  /** Credit is given only by `seen`: for a reader that may need again what it has read. */
+  holdsCredit = false;
   /** Called once when the channel fails. */
   onFailed: ((error: Error) => void) | undefined;
   readonly #link: ChannelLink;
@@ -97,9 +99,19 @@ export class GuestChannel {
     }
   }
 
+  /** Of a channel that holds credit: so many more bytes will not be needed again. */
+  seen(bytes: number): void {
+    this.#ungranted += bytes;
+    this.#grant();
+  }
+
   #markSeen(): void {
-    this.#ungranted += this.#unseen;
+    if (!this.holdsCredit) this.#ungranted += this.#unseen;
     this.#unseen = 0;
+    this.#grant();
+  }
+
+  #grant(): void {
     if (this.#ungranted === 0 || this.#ended || this.#error !== undefined) return;
     if (this.#chunks.length > 0 && this.#ungranted < this.#window / 2) return;
     const credit = this.#ungranted;

@@ -5,6 +5,9 @@ import type { GuestClient } from './guest-client.ts';
 import { decodeResult, open } from './open-channel.ts';
 import { ConnectionLost } from './translate-error.ts';
 
+/** Made once: its stack says nothing. */
+const left = new CaissonError('action_cancelled');
+
 /**
  * Stdin of a process, written exactly once across connections. What the pipe has not taken is kept here, at most a
  * window of it, and sent again from there after a redial; the guest drops what it has written already.
@@ -33,6 +36,22 @@ export class ProcessInput {
   /** Bytes that the process's pipe has taken. */
   get taken(): number {
     return this.#taken;
+  }
+
+  /** Whether everything that was written has been taken. */
+  get isIdle(): boolean {
+    return this.#keptBytes === 0;
+  }
+
+  /** Whether nothing more can be written: stdin is closed, or the process is gone. */
+  get isOver(): boolean {
+    const failed = this.#channel?.failed;
+    return this.#isClosed || (failed !== undefined && !(failed instanceof ConnectionLost));
+  }
+
+  /** Lets go of it. Stdin stays open; what was not taken is dropped. */
+  leave(): void {
+    if (this.#channel?.failed === undefined) this.#channel?.cancel(left);
   }
 
   /** The offset after the last byte that was given to `write` and will reach the pipe while this object lives. */

@@ -1,12 +1,15 @@
 import { CaissonError, isId, newId, type Route, type RouteName, routeNames, routes } from '@caisson/contract';
-import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
+import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify, type RouteOptions } from 'fastify';
 import { readDocument } from '../documents/read-document.ts';
 import type { Logger } from '../telemetry/log.ts';
-import { type Caller, callerName, projectOf, requireScope } from '../tenancy/caller.ts';
+import { type Caller, requireScope } from '../tenancy/caller.ts';
 import { authenticate } from './authenticate.ts';
+import { limitBody } from './body-deadline.ts';
+import { sendBytes } from './byte-answer.ts';
 import { docsPage } from './docs-page.ts';
-import { requireRoomForStream, streamEvents } from './event-stream.ts';
-import type { Answer, ApiContext, Call, Handler, Handlers } from './handler.ts';
+import { fileHandlers } from './file-handlers.ts';
+import { followEvents } from './follow-events.ts';
+import type { Answer, ApiContext, ByteAnswer, Call, Handler, Handlers } from './handler.ts';
 import { registerHealth } from './health.ts';
 import { guardHost } from './host-guard.ts';
 import { idempotentRequest, runOnce } from './idempotent.ts';
@@ -14,9 +17,12 @@ import type { Listener } from './listener.ts';
 import { openApi } from './openapi.ts';
 import { parseRequest } from './parse-request.ts';
 import { sendProblem, translate } from './problem-reply.ts';
+import { processHandlers } from './process-handlers.ts';
 import { refuseConnection } from './refuse-connection.ts';
-import { eventHandlers, position, sandboxHandlers } from './sandbox-handlers.ts';
+import { eventHandlers, sandboxHandlers } from './sandbox-handlers.ts';
 import { systemHandlers } from './system-handlers.ts';
+import { acceptUpgrades } from './upgrade.ts';
+import { typingStalledMs, uploadBody, uploadStalledMs } from './upload-body.ts';
 
 /** A spec of a megabyte is refused by its own bounds; what is around it is small. */
 const bodyLimit = 1_500_000;
@@ -37,6 +43,9 @@ export interface HttpOptions {
 }
 
 declare module 'fastify' {
+  interface FastifyContextConfig {
+    route?: string;
+  }
   interface FastifyRequest {
     /** Who sends it, where the route needs to know. */
     caller: Caller | undefined;
@@ -48,14 +57,21 @@ declare module 'fastify' {
 /** Who calls a route that needs no key. */
 const nobody: Caller = Object.freeze({ owner: { tenant: '', project: '', principal: '' }, scope: 'read', key: null });
 
-const handlers: Handlers = { ...sandboxHandlers, ...eventHandlers, ...systemHandlers };
+const handlers: Handlers = {
+  ...sandboxHandlers,
+  ...processHandlers,
+  ...fileHandlers,
+  ...eventHandlers,
+  ...systemHandlers,
+};
 
 /** One HTTP server for one listener: parse → call → render, nothing else. */
 export function createHttp(context: ApiContext, options: HttpOptions): FastifyInstance {
   const { listener, allowHosts, log, requestTimeoutMs = defaultRequestTimeoutMs } = options;
   const app = fastify({
     bodyLimit,
-    requestTimeout: requestTimeoutMs,
+    // Each body is timed by its route: an upload may take as long as it goes on.
+    requestTimeout: 0,
     connectionTimeout: 0,
     keepAliveTimeout: 60_000,
     http: {
@@ -85,6 +101,7 @@ export function createHttp(context: ApiContext, options: HttpOptions): FastifyIn
   app.setErrorHandler((error, request, reply) => sendProblem(reply, request, translate(error, log, request.id)));
   app.setNotFoundHandler((request, reply) => sendProblem(reply, request, unknownRoute(request)));
   for (const name of routeNames) register(app, context, options, name);
+  acceptUpgrades(app, context, options);
   registerHealth(app, context);
   let document: string | undefined;
   app.get('/v1/openapi.json', (_, reply) => {
@@ -111,26 +128,63 @@ function requestIds(): () => string {
 
 function register(app: FastifyInstance, context: ApiContext, options: HttpOptions, name: RouteName): void {
   const route: Route = routes[name];
-  app.route({
+  const bodyMs = options.requestTimeoutMs ?? defaultRequestTimeoutMs;
+  const definition: RouteOptions = {
     method: route.method,
     url: route.path.replace(/\{(\w+)\}/g, ':$1'),
     config: { route: name },
     // Before the body is read: what a stranger sends costs nothing.
     onRequest: async (request) => {
+      if (route.upload === undefined) limitBody(request, bodyMs);
       if (route.scope === null) return;
       request.caller = await authenticate(options.listener, request.headers, context.keys);
       requireScope(request.caller, route.scope);
     },
     handler: async (request, reply) => {
-      const call = { caller: request.caller ?? nobody, ...parseRequest(route, request) } as Call<RouteName>;
-      if (route.stream && /\btext\/event-stream\b/.test(request.headers.accept ?? '')) {
-        return stream(request, reply, context, options, call);
+      const call = callOf(route, request, reply, options);
+      if (route.stream && !route.download && /\btext\/event-stream\b/.test(request.headers.accept ?? '')) {
+        return followEvents(request, reply, context, options, call);
       }
       const answer = await run(name, route, context, request, call);
+      if ('send' in answer) {
+        const { caller } = call;
+        request.sandbox = sandboxOf(request.params, undefined);
+        return sendBytes(request, reply, answer, { ...options, caller, keys: context.keys });
+      }
       request.sandbox = sandboxOf(request.params, answer.body);
       return reply.code(answer.status).type('application/json').send(JSON.stringify(answer.body));
     },
-  });
+  };
+  if (route.upload === undefined) app.route(definition);
+  else app.register(async (uploads) => registerUpload(uploads, definition));
+}
+
+/** Its body is taken as it comes, whatever its media type says. */
+function registerUpload(app: FastifyInstance, definition: RouteOptions): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', (_request, _payload, done) => done(null));
+  app.route(definition);
+}
+
+function callOf(route: Route, request: FastifyRequest, reply: FastifyReply, options: HttpOptions): Call<RouteName> {
+  const { params, query, body } = parseRequest(route, request);
+  const { raw } = reply;
+  const onLeft = (leave: () => void) => {
+    if (raw.destroyed) return leave();
+    raw.once('close', () => {
+      if (!raw.writableFinished) leave();
+    });
+  };
+  const stalledMs = request.routeOptions.config.route === 'process.stdin' ? typingStalledMs : uploadStalledMs;
+  return {
+    caller: request.caller ?? nobody,
+    params,
+    query,
+    body: route.upload === undefined ? body : uploadBody(request.raw, stalledMs),
+    headers: request.headers,
+    shutdown: options.shutdown,
+    onLeft,
+  } as Call<RouteName>;
 }
 
 async function run(
@@ -139,7 +193,7 @@ async function run(
   context: ApiContext,
   request: FastifyRequest,
   call: Call<RouteName>,
-): Promise<Answer> {
+): Promise<Answer | ByteAnswer> {
   // The table ties each name to its handler; TypeScript cannot follow a name that is not a constant.
   const handler = handlers[name] as Handler<RouteName>;
   const key = route.idempotencyKey ? request.headers['idempotency-key'] : undefined;
@@ -147,41 +201,13 @@ async function run(
   const idempotency = idempotentRequest(name, call.caller, key, call.params, request.body);
   const { waitSeconds = 60 } = (call.body ?? {}) as { waitSeconds?: number };
   const successStatus = 201 in route.responses ? 201 : 200;
-  return runOnce(context, idempotency, { waitSeconds, successStatus }, () =>
-    handler(context, { ...call, idempotency }),
+  // Only routes whose answer is JSON take a key.
+  return runOnce(
+    context,
+    idempotency,
+    { waitSeconds, successStatus },
+    () => handler(context, { ...call, idempotency }) as Promise<Answer>,
   );
-}
-
-async function stream(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  context: ApiContext,
-  options: HttpOptions,
-  call: Call<RouteName>,
-): Promise<void> {
-  const { caller } = call;
-  const { id } = call.params as { id?: string };
-  const { after, project } = call.query as { after?: string; project?: string };
-  const filter =
-    id === undefined
-      ? { tenant: caller.owner.tenant, project: projectOf(caller, project) }
-      : { tenant: caller.owner.tenant, subject: (await context.sandboxes.get(caller, id)).id };
-  const last = request.headers['last-event-id'];
-  const resume = typeof last === 'string' ? last : after;
-  const from = resume === undefined ? await context.store.events.end() : position(resume);
-  const name = callerName(caller);
-  requireRoomForStream(name);
-  const key = await context.keys.watch(caller);
-  reply.hijack();
-  const source = (signal: AbortSignal) => context.feed.follow(filter, from, signal);
-  try {
-    await streamEvents(reply.raw, { caller: name, from, until: [options.shutdown, key.signal], source });
-  } catch (error) {
-    options.log.warn({ err: error, request: request.id }, 'an event stream broke');
-    reply.raw.destroy();
-  } finally {
-    key.stop();
-  }
 }
 
 function unknownRoute(request: FastifyRequest): CaissonError {
@@ -198,7 +224,7 @@ function sandboxOf(params: unknown, body: unknown): string | undefined {
 }
 
 function observe(context: ApiContext, log: Logger, request: FastifyRequest, reply: FastifyReply): void {
-  const { route } = request.routeOptions.config as { route?: string };
+  const { route } = request.routeOptions.config;
   const seconds = reply.elapsedTime / 1000;
   const name = route ?? 'other';
   context.metrics.request(name, reply.statusCode, seconds);

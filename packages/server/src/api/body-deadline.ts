@@ -1,0 +1,15 @@
+import type { FastifyRequest } from 'fastify';
+import { refuseConnection } from './refuse-connection.ts';
+
+/** Node's own limit holds for every request of a server alike, uploads of any size too; so bodies are timed here. */
+export function limitBody(request: FastifyRequest, ms: number): void {
+  const { headers, raw } = request;
+  if (headers['content-length'] === undefined && headers['transfer-encoding'] === undefined) return;
+  const late = () => {
+    if (raw.complete || raw.destroyed) return;
+    refuseConnection(Object.assign(new Error('the body does not come'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' }), raw.socket);
+  };
+  const timer = setTimeout(late, ms).unref();
+  raw.once('end', () => clearTimeout(timer));
+  raw.once('close', () => clearTimeout(timer));
+}
