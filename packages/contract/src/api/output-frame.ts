@@ -9,9 +9,12 @@ import { CaissonError } from '../errors/caisson-error.ts';
  * - `started` comes first and says at which offset of each stream the bytes begin. Counting what came tells where to go on.
  * - Bytes of one stream come in order. Between the two streams there is no order.
  * - `lost` comes before the bytes that follow the gap.
+ * - `stdin` says, to a client that asked for `acks`, up to which offset its input counts. The rest it sends again when it
+ *   comes back.
+ * - A frame without bytes means nothing; it keeps the connection.
  * - `exit` or `problem` is the last frame. A stream that ends without one of them was cut off: go on from the offsets.
  */
-export const outputKinds = { started: 0, stdout: 1, stderr: 2, exit: 3, problem: 4, lost: 5 } as const;
+export const outputKinds = { started: 0, stdout: 1, stderr: 2, exit: 3, problem: 4, lost: 5, stdin: 6 } as const;
 export type OutputKind = keyof typeof outputKinds;
 
 /**

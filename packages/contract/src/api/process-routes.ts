@@ -96,6 +96,7 @@ export const processRoutes = {
     owned: 'sandbox',
     params: sandbox,
     body: startProcessSchema,
+    repeatable: true,
     responses: { 200: processSchema, 201: processSchema },
   }),
   'process.list': route({
@@ -167,6 +168,7 @@ export const processRoutes = {
     owned: 'sandbox',
     params,
     body: ptySchema,
+    repeatable: true,
     responses: { 200: processSchema },
   }),
   'process.wait': route({

@@ -8,6 +8,7 @@ import { z } from 'zod';
  * - `scope` is what a key must have. `null` is for the few routes that tell nothing about anybody.
  * - `owned` routes name one thing by id: the server answers another tenant's id like an unknown one.
  * - `idempotencyKey` routes take the header `Idempotency-Key`; with it the very same request may be repeated safely.
+ * - Routes of the scope `read` change nothing, whatever their method.
  * - `responses` lists every status of success. Failures are problems (see errors/problem.ts) on every route.
  * - Bodies and answers are JSON unless the route says otherwise: `upload` and `download` are bytes of any length, sent
  *   and taken as they come; `webSocket` turns the connection into a WebSocket after the same checks as everywhere.
@@ -30,6 +31,10 @@ export const byteForms = {
 
 export type ByteForm = keyof typeof byteForms;
 
+/** What a WebSocket client offers as its protocol, and the prefix of the one that carries the key of a browser. */
+export const webSocketProtocol = 'caisson';
+export const webSocketKeyPrefix = 'caisson-key.';
+
 /** The answer of a route whose answer is not JSON. */
 export const byteAnswer = z.unknown();
 
@@ -41,6 +46,8 @@ export interface Route {
   readonly scope: Scope | null;
   readonly owned?: 'sandbox' | 'key' | 'job' | 'attempt';
   readonly idempotencyKey?: true;
+  /** Asking again does nothing twice: what it names or says is the same each time. */
+  readonly repeatable?: true;
   readonly params?: z.ZodObject;
   readonly query?: z.ZodObject;
   readonly body?: z.ZodType;

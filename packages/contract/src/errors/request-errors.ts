@@ -65,6 +65,11 @@ export const requestErrors = {
     'A part of the path is not a folder',
     'Check the path; `stat` of each part of it tells which one is a file.',
   ),
+  file_busy: row(
+    'conflict',
+    'The file or folder is in use',
+    'Something is mounted there, or a program runs from it; end that first.',
+  ),
   command_not_found: row(
     'invalid',
     'The program cannot be found or run in the sandbox',

@@ -24,7 +24,7 @@ const codes: Partial<Record<GuestErrorCode, ErrorCode>> = {
   not_executable: 'command_not_found',
   no_space: 'disk_quota_exceeded',
   quota_exceeded: 'disk_quota_exceeded',
-  busy: 'process_busy',
+  busy: 'file_busy',
   process_not_found: 'process_not_found',
   process_exited: 'process_ended',
   timed_out: 'request_timeout',
@@ -35,7 +35,10 @@ const codes: Partial<Record<GuestErrorCode, ErrorCode>> = {
   shutting_down: 'guest_unreachable',
 };
 
-/** The same answer means something else to a program than to a file. */
+/** The same answer means something else to a process than to a file, and to a program that is to become one. */
+const processCodes: Partial<Record<GuestErrorCode, ErrorCode>> = {
+  busy: 'process_busy',
+};
 const spawnCodes: Partial<Record<GuestErrorCode, ErrorCode>> = {
   not_found: 'command_not_found',
   not_a_directory: 'command_not_found',
@@ -44,11 +47,17 @@ const spawnCodes: Partial<Record<GuestErrorCode, ErrorCode>> = {
   limit_reached: 'max_processes_reached',
 };
 
+function codeOf(method: MethodName, code: GuestErrorCode): ErrorCode {
+  const special = method === 'process.spawn' ? spawnCodes : method.startsWith('process.') ? processCodes : undefined;
+  return special?.[code] ?? codes[code] ?? 'guest_failed';
+}
+
 /** `subject`: the path that the request was about, when it was about one. */
 export function fromReset(method: MethodName, reset: Reset, subject?: string): CaissonError {
-  const code = (method === 'process.spawn' ? spawnCodes[reset.code] : undefined) ?? codes[reset.code] ?? 'guest_failed';
+  const code = codeOf(method, reset.code);
   const words = reset.message === '' ? errorFacts(code).title : reset.message;
-  return new CaissonError(code, subject === undefined ? words : `${subject.slice(0, 200)}: ${words}`, {
+  const isNamed = subject === undefined || words.includes(subject.slice(0, 200));
+  return new CaissonError(code, isNamed ? words : `${subject.slice(0, 200)}: ${words}`, {
     context: {
       guestCode: reset.code,
       method,

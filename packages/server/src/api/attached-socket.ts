@@ -11,8 +11,7 @@ const stalledMs = 300_000;
 
 const kindsByNumber = Object.keys(inputKinds) as InputKind[];
 
-/** Whoever takes messages takes them one at a time: while it is busy the socket is not read. */
-export type TakeMessage = (kind: InputKind, bytes: Buffer) => Promise<void> | undefined;
+export type TakeMessage = (kind: InputKind, bytes: Buffer) => Promise<void>;
 
 /** A WebSocket that carries frames: output to the client, input from it, both at the pace of whoever takes them. */
 export class AttachedSocket implements FrameSink {
@@ -34,8 +33,7 @@ export class AttachedSocket implements FrameSink {
     this.#ping = setInterval(() => this.#checkAlive(), pingMs);
     for (const signal of until) {
       if (signal.aborted) this.close(1001, 'going away');
-      else
-        signal.addEventListener('abort', () => this.close(1001, 'going away'), { once: true, signal: this.closed });
+      else signal.addEventListener('abort', () => this.close(1001, 'going away'), { once: true, signal: this.closed });
     }
   }
 
@@ -57,24 +55,35 @@ export class AttachedSocket implements FrameSink {
     });
   }
 
-  /** Gives each message to `take`, in order. What is wrong with one is told, and ends the socket. */
+  /**
+   * Gives each message to `take`: input in order, one at a time, everything else at once. A process that does not read
+   * makes the socket wait only when a client has sent more than one message may hold: acknowledgements come on the same
+   * socket, and a process that waits for them may be what keeps the input waiting.
+   */
   onMessage(take: TakeMessage): void {
     let turn = Promise.resolve();
     let waiting = 0;
+    const taken = (size: number) => {
+      waiting -= size;
+      if (waiting <= maxMessageBytes && this.#socket.isPaused) this.#socket.resume();
+    };
     this.#socket.on('message', (data: RawData, isBinary: boolean) => {
-      waiting += 1;
-      this.#socket.pause();
-      turn = turn
-        .then(async () => {
-          if (this.closed.aborted) return;
-          const { kind, bytes } = readMessage(data as Buffer, isBinary);
-          await take(kind, bytes);
-        })
-        .catch((error) => this.fail(error))
-        .finally(() => {
-          waiting -= 1;
-          if (waiting === 0 && this.#socket.readyState === this.#socket.OPEN) this.#socket.resume();
-        });
+      if (this.closed.aborted) return;
+      try {
+        const { kind, bytes } = readMessage(data as Buffer, isBinary);
+        if (kind !== 'stdin' && kind !== 'end') {
+          Promise.resolve(take(kind, bytes)).catch((error) => this.fail(error));
+          return;
+        }
+        waiting += bytes.byteLength;
+        if (waiting > maxMessageBytes) this.#socket.pause();
+        turn = turn
+          .then(() => (this.closed.aborted ? undefined : take(kind, bytes)))
+          .catch((error) => this.fail(error))
+          .finally(() => taken(bytes.byteLength));
+      } catch (error) {
+        this.fail(error);
+      }
     });
   }
 
@@ -96,9 +105,9 @@ export class AttachedSocket implements FrameSink {
   }
 
   #checkAlive(): void {
-    if (!this.#isAlive) return this.#socket.terminate();
+    if (this.#isAlive) this.#socket.ping();
+    else this.#socket.terminate();
     this.#isAlive = false;
-    this.#socket.ping();
   }
 }
 

@@ -7,7 +7,10 @@ export function limitBody(request: FastifyRequest, ms: number): void {
   if (headers['content-length'] === undefined && headers['transfer-encoding'] === undefined) return;
   const late = () => {
     if (raw.complete || raw.destroyed) return;
-    refuseConnection(Object.assign(new Error('the body does not come'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' }), raw.socket);
+    refuseConnection(
+      Object.assign(new Error('the body does not come'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' }),
+      raw.socket,
+    );
   };
   const timer = setTimeout(late, ms).unref();
   raw.once('end', () => clearTimeout(timer));

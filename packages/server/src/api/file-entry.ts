@@ -1,5 +1,5 @@
 import type { FileEntry, GrepMatch, WatchBatch } from '@caisson/contract';
-import type { WatchBatch as GuestBatch, Entry, GrepMatch as GuestMatch } from '@caisson/guest';
+import type { Entry, WatchBatch as GuestBatch, GrepMatch as GuestMatch } from '@caisson/guest';
 
 /** A node of the guest as the API shows it. */
 export function fileEntry(entry: Entry): FileEntry {

@@ -10,8 +10,8 @@ import type { Store } from '../store/store.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { Caller } from '../tenancy/caller.ts';
 import type { Keys } from '../tenancy/keys.ts';
-import type { ByteSink } from './byte-sink.ts';
 import type { AttachedSocket } from './attached-socket.ts';
+import type { ByteSink } from './byte-sink.ts';
 
 /** What the handlers call. They parse, call and render; nothing is decided here. */
 export interface ApiContext {

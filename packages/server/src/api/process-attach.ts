@@ -23,8 +23,10 @@ export const socketHandlers: SocketHandlers = {
       const stopTyping = new AbortController();
       const acked = { ...from };
       const take: TakeMessage = async (kind, bytes) => {
-        if (kind === 'stdin') await until(stopTyping.signal, input.write(bytes));
-        else if (kind === 'end') await until(stopTyping.signal, input.end());
+        if (kind === 'stdin') {
+          await until(stopTyping.signal, input.write(bytes));
+          if (acks) await socket.frame('stdin', Buffer.from(JSON.stringify({ at: await input.accepted() })));
+        } else if (kind === 'end') await until(stopTyping.signal, input.end());
         else if (kind === 'resize') await resize(process, bytes);
         else if (kind === 'signal') await signal(process, bytes);
         else acknowledge(process, acked, bytes);
@@ -32,7 +34,7 @@ export const socketHandlers: SocketHandlers = {
       try {
         const stdinAt = info.exit === undefined ? await input.accepted() : info.stdinBytes;
         socket.closed.addEventListener('abort', () => stopTyping.abort(), { once: true });
-        socket.onMessage((kind, bytes) => take(kind, bytes)?.catch(orEnded));
+        socket.onMessage((kind, bytes) => take(kind, bytes).catch(orEnded));
         const exit = guest.processes.wait(info.id, AbortSignal.any([socket.closed, attachment.taken]));
         await sendOutput(attachment, socket, startedOf(info, from, stdinAt), { exit });
       } finally {
@@ -47,8 +49,9 @@ export const socketHandlers: SocketHandlers = {
 /** A process that does not read must not hold a socket that is over; what was accepted goes on without it. */
 function until(over: AbortSignal, work: Promise<void>): Promise<void> {
   return new Promise((resolve, reject) => {
-    over.addEventListener('abort', () => resolve(), { once: true });
-    work.then(resolve, reject);
+    const leave = () => resolve();
+    over.addEventListener('abort', leave, { once: true });
+    work.then(resolve, reject).finally(() => over.removeEventListener('abort', leave));
   });
 }
 

@@ -232,4 +232,3 @@ function inputOf(body: { stdin?: string | undefined; stdinBase64?: string | unde
   if (body.stdin !== undefined) return Buffer.from(body.stdin);
   return body.stdinBase64 === undefined ? undefined : Buffer.from(body.stdinBase64, 'base64');
 }
-

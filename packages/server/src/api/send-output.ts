@@ -4,6 +4,10 @@ import type { Attachment } from '../sandbox/attachments.ts';
 import type { FrameSink } from './byte-sink.ts';
 import { processExit } from './process-record.ts';
 
+/** Proxies close what is silent for a minute, and a client must be able to tell silence from a dead connection. */
+const keepaliveMs = 15_000;
+const nothing = new Uint8Array(0);
+
 /** How much of its output is wanted: up to its exit and what it wrote by then, or what there is now. */
 export interface Until {
   readonly exit: Promise<ExitStatus | undefined>;
@@ -27,6 +31,7 @@ export async function sendOutput(
   sink.closed.addEventListener('abort', leave, { once: true });
   // A reader that left before it was listened to.
   if (sink.closed.aborted) leave();
+  const keepalive = setInterval(() => sink.frame('stdout', nothing), keepaliveMs);
   try {
     await json(sink, 'started', started);
     const [exit] = await Promise.all([
@@ -41,10 +46,12 @@ export async function sendOutput(
   } catch (error) {
     if (sink.closed.aborted) return false;
     const told = taken.aborted ? taken.reason : error;
-    const problem = told instanceof CaissonError ? told : new CaissonError('guest_unreachable', undefined, { cause: told });
+    const problem =
+      told instanceof CaissonError ? told : new CaissonError('guest_unreachable', undefined, { cause: told });
     await json(sink, 'problem', toProblem(problem));
     return false;
   } finally {
+    clearInterval(keepalive);
     sink.closed.removeEventListener('abort', leave);
     attachment.release();
   }
@@ -74,6 +81,10 @@ async function pump(output: ProcessOutput, stream: 'stdout' | 'stderr', sink: Fr
   }
 }
 
-function json(sink: FrameSink, kind: 'started' | 'exit' | 'problem' | 'lost', value: unknown): Promise<void> | undefined {
+function json(
+  sink: FrameSink,
+  kind: 'started' | 'exit' | 'problem' | 'lost',
+  value: unknown,
+): Promise<void> | undefined {
   return sink.frame(kind, Buffer.from(JSON.stringify(value)));
 }

@@ -1,4 +1,4 @@
-import { type IncomingMessage, STATUS_CODES } from 'node:http';
+import { type IncomingHttpHeaders, type IncomingMessage, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import {
   CaissonError,
@@ -8,6 +8,8 @@ import {
   routes,
   toProblem,
   type WebSocketRouteName,
+  webSocketKeyPrefix,
+  webSocketProtocol,
 } from '@caisson/contract';
 import type { FastifyInstance } from 'fastify';
 import { WebSocketServer } from 'ws';
@@ -33,6 +35,8 @@ export function acceptUpgrades(app: FastifyInstance, context: ApiContext, option
     clientTracking: false,
     maxPayload: maxMessageBytes,
     perMessageDeflate: false,
+    // Never the one with the key: an answer must not repeat it.
+    handleProtocols: (offered) => (offered.has(webSocketProtocol) ? webSocketProtocol : false),
   });
   app.server.on('upgrade', (request: IncomingMessage, stream: Duplex, head: Buffer) => {
     stream.on('error', () => {});
@@ -54,7 +58,7 @@ async function upgrade(
   const url = new URL(request.url ?? '/', 'http://caisson');
   const { name, params } = findRoute(url.pathname);
   const route: Route = routes[name];
-  const caller = await authenticate(options.listener, request.headers, context.keys);
+  const caller = await authenticate(options.listener, withKey(request.headers), context.keys);
   if (route.scope !== null) requireScope(caller, route.scope);
   const parsed = parseRequest(route, { params, query: Object.fromEntries(url.searchParams), body: undefined });
   const { headers } = request;
@@ -77,6 +81,14 @@ async function upgrade(
       socket.fail(error);
     });
   });
+}
+
+/** A browser cannot send headers with a WebSocket; it offers its key as a protocol. */
+function withKey(headers: IncomingHttpHeaders): IncomingHttpHeaders {
+  if (headers.authorization !== undefined) return headers;
+  const offered = (headers['sec-websocket-protocol'] ?? '').split(',').map((name) => name.trim());
+  const key = offered.find((name) => name.startsWith(webSocketKeyPrefix));
+  return key === undefined ? headers : { ...headers, authorization: `Bearer ${key.slice(webSocketKeyPrefix.length)}` };
 }
 
 function findRoute(path: string): { name: WebSocketRouteName; params: Record<string, string> } {

@@ -1,5 +1,5 @@
 import { CaissonError } from '@caisson/contract';
-import { type GuestClient, ProcessHandle, ProcessInput } from '@caisson/guest';
+import { type GuestClient, type ProcessHandle, ProcessInput } from '@caisson/guest';
 
 /** A guest gives each output stream to one reader; an attachment is whoever has it now. */
 export interface Attachment {
