@@ -187,6 +187,7 @@ export class SocketAttachment implements Attachment {
       // Not held up by a reader that is slow: the writer of stdin waits for these.
       const kind = message[0] === undefined ? undefined : outputKind(message[0]);
       if (kind === 'started') this.#input.resume((readJson(message.subarray(1)) as { stdinAt: number }).stdinAt);
+      if (kind === 'exit') this.#input.fail(new CaissonError('process_ended'));
       if (kind === 'stdin') this.#input.accepted((readJson(message.subarray(1)) as { at: number }).at);
       else this.#messages.push(message);
       this.#wake?.();

@@ -8,6 +8,8 @@ const highWaterBytes = 512 * 1024;
 /** Proxies close what is silent for a minute; a peer that misses one whole round is gone. */
 const pingMs = 15_000;
 const stalledMs = 300_000;
+/** How long a peer may take to say goodbye, and to read what was sent before. */
+const goodbyeMs = 5_000;
 
 const kindsByNumber = Object.keys(inputKinds) as InputKind[];
 
@@ -24,6 +26,8 @@ export class AttachedSocket implements FrameSink {
   constructor(socket: WebSocket, until: readonly AbortSignal[]) {
     this.#socket = socket;
     this.closed = this.#closing.signal;
+    // What comes before somebody takes it waits in the connection.
+    socket.pause();
     socket.once('close', () => this.#end());
     // A broken frame or a lost connection: `close` follows and says all that matters here.
     socket.on('error', () => {});
@@ -63,6 +67,7 @@ export class AttachedSocket implements FrameSink {
   onMessage(take: TakeMessage): void {
     let turn = Promise.resolve();
     let waiting = 0;
+    this.#socket.resume();
     const taken = (size: number) => {
       waiting -= size;
       if (waiting <= maxMessageBytes && this.#socket.isPaused) this.#socket.resume();
@@ -95,7 +100,11 @@ export class AttachedSocket implements FrameSink {
   }
 
   close(code = 1000, reason = ''): void {
-    if (this.#socket.readyState === this.#socket.OPEN) this.#socket.close(code, reason);
+    if (this.#socket.readyState === this.#socket.OPEN) {
+      this.#socket.resume();
+      this.#socket.close(code, reason);
+      setTimeout(() => this.#socket.terminate(), goodbyeMs).unref();
+    }
     this.#end();
   }
 

@@ -35,7 +35,7 @@ export interface Call<N extends RouteName> extends RouteRequest<RouteOf<N>> {
   readonly headers: IncomingHttpHeaders;
   /** Ends with the server. What waits for something inside a sandbox listens to it. */
   readonly shutdown: AbortSignal;
-  /** Does this when the client leaves before it has its answer. */
+  /** Does this when the client leaves before it has its answer, or the server shuts down. */
   readonly onLeft: (leave: () => void) => void;
 }
 

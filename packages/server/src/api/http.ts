@@ -169,9 +169,12 @@ function registerUpload(app: FastifyInstance, definition: RouteOptions): void {
 function callOf(route: Route, request: FastifyRequest, reply: FastifyReply, options: HttpOptions): Call<RouteName> {
   const { params, query, body } = parseRequest(route, request);
   const { raw } = reply;
+  const { shutdown } = options;
   const onLeft = (leave: () => void) => {
-    if (raw.destroyed) return leave();
+    if (raw.destroyed || shutdown.aborted) return leave();
+    shutdown.addEventListener('abort', leave, { once: true });
     raw.once('close', () => {
+      shutdown.removeEventListener('abort', leave);
       if (!raw.writableFinished) leave();
     });
   };
@@ -182,7 +185,7 @@ function callOf(route: Route, request: FastifyRequest, reply: FastifyReply, opti
     query,
     body: route.upload === undefined ? body : uploadBody(request.raw, stalledMs),
     headers: request.headers,
-    shutdown: options.shutdown,
+    shutdown,
     onLeft,
   } as Call<RouteName>;
 }

@@ -55,12 +55,16 @@ async function upgrade(
   head: Buffer,
 ): Promise<void> {
   guardHost(options.listener, request.headers, options.allowHosts);
-  const url = new URL(request.url ?? '/', 'http://caisson');
-  const { name, params } = findRoute(url.pathname);
+  const [path = '', query = ''] = (request.url ?? '').split('?', 2);
+  const { name, params } = findRoute(path);
   const route: Route = routes[name];
   const caller = await authenticate(options.listener, withKey(request.headers), context.keys);
   if (route.scope !== null) requireScope(caller, route.scope);
-  const parsed = parseRequest(route, { params, query: Object.fromEntries(url.searchParams), body: undefined });
+  const parsed = parseRequest(route, {
+    params,
+    query: Object.fromEntries(new URLSearchParams(query)),
+    body: undefined,
+  });
   const { headers } = request;
   const { shutdown } = options;
   const who = callerName(caller);
@@ -69,6 +73,8 @@ async function upgrade(
   const use = await handler(context, { caller, headers, shutdown, ...parsed } as Parameters<typeof handler>[1]);
   liveStreams.requireRoom(who);
   const key = await context.keys.watch(caller);
+  // It may have left meanwhile; its `close` has passed by then.
+  if (stream.destroyed) return key.stop();
   const leave = liveStreams.enter(who);
   stream.once('close', () => {
     key.stop();

@@ -41,6 +41,10 @@ export async function exec(
     await feeding;
     const truncated = stdout.dropped > 0 || stderr.dropped > 0;
     return { ...exit, id: process.id, stdout: stdout.bytes, stderr: stderr.bytes, truncated };
+  } catch (error) {
+    // Only a client that is still there hears it: that of a server which shuts down.
+    if (isLeft) throw new CaissonError('shutting_down', `${process.id} goes on`, { context: { process: process.id } });
+    throw error;
   } finally {
     process.detach();
     // Its status is ours by now; a guest that is gone has forgotten it anyway.
