@@ -20,6 +20,7 @@ import { sendProblem, translate } from './problem-reply.ts';
 import { processHandlers } from './process-handlers.ts';
 import { refuseConnection } from './refuse-connection.ts';
 import { eventHandlers, sandboxHandlers } from './sandbox-handlers.ts';
+import { trackSilentConnections } from './silent-connections.ts';
 import { systemHandlers } from './system-handlers.ts';
 import { acceptUpgrades } from './upgrade.ts';
 import { typingStalledMs, uploadBody, uploadStalledMs } from './upload-body.ts';
@@ -102,6 +103,8 @@ export function createHttp(context: ApiContext, options: HttpOptions): FastifyIn
   app.setNotFoundHandler((request, reply) => sendProblem(reply, request, unknownRoute(request)));
   for (const name of routeNames) register(app, context, options, name);
   acceptUpgrades(app, context, options);
+  const endSilent = trackSilentConnections(app.server);
+  app.addHook('preClose', async () => endSilent());
   registerHealth(app, context);
   let document: string | undefined;
   app.get('/v1/openapi.json', (_, reply) => {
