@@ -1,10 +1,12 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { request as httpRequest } from 'node:http';
 import { CaissonError } from '@caisson/contract';
+import { Caisson } from '@caisson/sdk';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { whyNoGuest } from '../../packages/guest/testing/start-guest.ts';
+import { GuestDriver } from './guest-driver.ts';
 import { type InsideWorld, insideWorld } from './inside-world.ts';
-import { call } from './server.ts';
+import { call, testServer } from './server.ts';
 
 const reason = whyNoGuest();
 let world: InsideWorld;
@@ -98,6 +100,40 @@ describe.skipIf(reason !== undefined)('a file', () => {
     await new Promise((resolve) => setTimeout(resolve, 200));
     expect(await files.readText(`${folder}/kept`)).toBe('old');
     expect((await files.list(folder)).entries.map(({ path }) => path)).toEqual(['kept']);
+  });
+
+  test('may take longer to send than any other request', async () => {
+    const driver = new GuestDriver();
+    const quick = await testServer({ drivers: [driver], requestTimeoutMs: 300 });
+    const sandbox = await new Caisson({ baseUrl: quick.url }).sandboxes.create();
+    let left = 6;
+    const slow = new ReadableStream<Uint8Array>({
+      async pull(controller) {
+        await new Promise((resolve) => setTimeout(resolve, 150));
+        if (left > 0) controller.enqueue(new Uint8Array(2));
+        else controller.close();
+        left -= 1;
+      },
+    });
+    expect((await sandbox.files.write('/home/user/slow', slow)).size).toBe(12);
+    await quick.close();
+    await driver.stopAll();
+  });
+
+  test('that becomes shorter while it is read breaks the answer off', async () => {
+    const path = `${folder}/shrinks`;
+    await world.sandbox.files.write(path, new Uint8Array(60_000_000));
+    const response = await fetch(content(path));
+    await world.sandbox.exec(['truncate', '-s', '1000', path]);
+    await expect(response.arrayBuffer()).rejects.toThrow();
+  });
+
+  test('is nothing but bytes to a browser', async () => {
+    await world.sandbox.files.write(`${folder}/page.html`, '<script>1</script>');
+    const { headers } = await fetch(content(`${folder}/page.html`));
+    expect(headers.get('content-type')).toBe('application/octet-stream');
+    expect(headers.get('x-content-type-options')).toBe('nosniff');
+    expect(headers.get('content-security-policy')).toContain('sandbox');
   });
 
   test('is refused while it is still being sent, and the client learns why', async () => {

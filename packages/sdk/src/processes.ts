@@ -6,8 +6,8 @@ import { HttpAttachment } from './http-attachment.ts';
 import { Process, type WaitOptions } from './process.ts';
 import { SocketAttachment } from './socket-attachment.ts';
 
-/** The longest that the server waits at once; a longer wait is several. */
-const longestWaitSeconds = 600;
+/** A longer wait is several: clients and proxies give up on an answer that does not begin for a few minutes. */
+const longestWaitSeconds = 60;
 
 /** Processes of one sandbox. */
 export class Processes {

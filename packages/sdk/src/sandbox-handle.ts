@@ -87,7 +87,10 @@ export class SandboxHandle {
     return this.#sandboxes.attempts(this.id, options);
   }
 
-  /** Runs a command to its end: text by `/bin/sh -c`, or a program with its arguments. */
+  /**
+   * Runs a command to its end: text by `/bin/sh -c`, or a program with its arguments. One that takes longer than a few
+   * minutes is for `run`: what carries requests gives up on an answer that does not begin.
+   */
   exec(command: ExecRequest['command'], options: ExecOptions = {}): Promise<ExecResult> {
     return exec(this.#connection, this.id, command, options);
   }

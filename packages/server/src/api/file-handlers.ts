@@ -202,17 +202,25 @@ async function streamed(
     headers,
     async send(sink) {
       sink.closed.addEventListener('abort', () => left.abort(), { once: true });
-      if (first.done) return;
-      await sink.write(first.value);
-      await pour(source, sink);
+      const sent = first.done ? 0 : await pour(first.value, source, sink);
+      const { 'content-length': promised } = headers;
+      // A client would take the next answer for the rest of this one.
+      if (promised !== undefined && sent !== Number(promised)) {
+        throw new CaissonError('state_changed', 'the file became shorter while it was read');
+      }
     },
   };
 }
 
-async function pour(source: AsyncGenerator<Uint8Array>, sink: ByteSink): Promise<void> {
-  for await (const chunk of source) {
+/** Gives how many bytes there were. */
+async function pour(first: Uint8Array, rest: AsyncGenerator<Uint8Array>, sink: ByteSink): Promise<number> {
+  let sent = first.byteLength;
+  await sink.write(first);
+  for await (const chunk of rest) {
+    sent += chunk.byteLength;
     const room = sink.write(chunk);
     if (room !== undefined) await room;
-    if (sink.closed.aborted) return;
+    if (sink.closed.aborted) break;
   }
+  return sent;
 }
