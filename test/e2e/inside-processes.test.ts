@@ -63,6 +63,16 @@ describe.skipIf(reason !== undefined)('a command', () => {
     expect(answer.body).toMatchObject({ code, hint: expect.any(String) });
   });
 
+  test('is one of many at once, and each gets its own answer', async () => {
+    const all = await Promise.all(
+      Array.from(
+        { length: 100 },
+        async (_, n) => (await world.sandbox.exec(`echo ${n}; cat`, { stdin: `in ${n}` })).stdout,
+      ),
+    );
+    expect(all).toEqual(all.map((_, n) => `${n}\nin ${n}`));
+  });
+
   test('whose client leaves goes on and can be found', async () => {
     const abort = new AbortController();
     const tag = `marker-${Date.now()}`;
@@ -317,6 +327,21 @@ describe.skipIf(reason !== undefined)('a WebSocket', () => {
     socket.send(Buffer.alloc(2_000_000));
     expect((await end).code).toBe(1009);
     expect((await process.refresh()).running).toBe(true);
+    await process.signal('SIGKILL');
+  });
+
+  test('of clients that come and go leave nothing behind', async () => {
+    const process = await world.sandbox.processes.start('yes', { stdin: true, outputWhenDetached: 'drop' });
+    const channels = () =>
+      world.driver.started({ sandbox: world.sandbox.id, incarnation: 1 }).connection().channelCount;
+    for (let round = 0; round < 30; round += 1) {
+      const { socket } = await open(`${world.sandbox.id}/processes/${process.id}/attach`);
+      if (round % 2 === 0) await sleep(5);
+      socket?.terminate();
+      const response = await raw(`/processes/${process.id}/output`);
+      await response.body?.cancel();
+    }
+    await expect.poll(channels).toBe(0);
     await process.signal('SIGKILL');
   });
 

@@ -33,7 +33,7 @@ export function translate(error: unknown, log: Logger, requestId: string): Caiss
 export function sendProblem(reply: FastifyReply, request: FastifyRequest, error: CaissonError): FastifyReply {
   if (error.status === 429 || error.status === 503) reply.header('retry-after', '1');
   // What was refused before its body was read is not read to its end either, but for the upload of somebody we know.
-  if (isKnownUpload(request)) lingerOver(request.raw);
+  if (request.caller !== undefined && isUpload(request)) lingerOver(request.raw);
   else if (!request.raw.complete) reply.header('connection', 'close');
   if (error.status === 401) reply.header('www-authenticate', 'Bearer');
   return reply
@@ -42,7 +42,7 @@ export function sendProblem(reply: FastifyReply, request: FastifyRequest, error:
     .send(JSON.stringify(toProblem(error, request.id)));
 }
 
-function isKnownUpload(request: FastifyRequest): boolean {
+export function isUpload(request: FastifyRequest): boolean {
   const name = request.routeOptions.config.route as RouteName | undefined;
-  return request.caller !== undefined && name !== undefined && (routes[name] as Route).upload !== undefined;
+  return name !== undefined && (routes[name] as Route).upload !== undefined;
 }

@@ -18,7 +18,7 @@ import { AttachedSocket, maxMessageBytes } from './attached-socket.ts';
 import { authenticate } from './authenticate.ts';
 import type { ApiContext, SocketHandler } from './handler.ts';
 import { guardHost } from './host-guard.ts';
-import type { HttpOptions } from './http.ts';
+import type { HttpOptions } from './http-options.ts';
 import { liveStreams } from './open-streams.ts';
 import { parseRequest } from './parse-request.ts';
 import { translate } from './problem-reply.ts';
