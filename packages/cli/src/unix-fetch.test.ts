@@ -49,6 +49,19 @@ test('a body streams piece by piece', async () => {
   expect((await reader?.read())?.done).toBe(true);
 });
 
+test.each([
+  ['text', () => 'héllo'],
+  ['bytes', () => Buffer.from('héllo')],
+  ['a blob', () => new Blob(['héllo'])],
+  ['a stream', () => new Blob(['héllo']).stream()],
+])('a body of %s arrives as it is', async (_, body) => {
+  const fetch = await socketOf((request, response) => {
+    request.pipe(response);
+  });
+  const init = { method: 'POST', body: body() } as RequestInit;
+  expect(await (await fetch('http://localhost/', init)).text()).toBe('héllo');
+});
+
 test('a slow reader holds the server back', async () => {
   let sent = 0;
   const piece = Buffer.alloc(64 * 1024);

@@ -1,8 +1,10 @@
 import { type IncomingMessage, request } from 'node:http';
+import { pipeline, Readable } from 'node:stream';
+import type { ReadableStream as NodeReadableStream } from 'node:stream/web';
 import type { Fetch } from '@caisson/sdk';
 
 /**
- * `fetch` over a unix socket, as far as the SDK uses it: a method, plain headers, a body of text, an abort, and an answer
+ * `fetch` over a unix socket, as far as the SDK uses it: a method, plain headers, a body, an abort, and an answer
  * whose body streams. Node's own `fetch` cannot be told of a socket without another dependency.
  */
 export function unixFetch(socketPath: string): Fetch {
@@ -12,8 +14,8 @@ export function unixFetch(socketPath: string): Fetch {
       const signal = init.signal ?? undefined;
       if (signal?.aborted) return reject(signal.reason);
       const headers: Record<string, string> = { ...(init.headers as Record<string, string> | undefined), host };
-      const body = typeof init.body === 'string' ? init.body : undefined;
-      if (body !== undefined) headers['content-length'] = String(Buffer.byteLength(body));
+      const body = bodyOfRequest(init.body);
+      if (body instanceof Uint8Array) headers['content-length'] = String(body.byteLength);
       const outgoing = request({
         socketPath,
         path: `${pathname}${search}`,
@@ -25,8 +27,18 @@ export function unixFetch(socketPath: string): Fetch {
       });
       outgoing.once('response', (incoming) => resolve(responseOf(incoming)));
       outgoing.on('error', (error) => reject(signal?.aborted ? signal.reason : error));
-      outgoing.end(body);
+      if (body instanceof Readable) pipeline(body, outgoing, (error) => error && outgoing.destroy(error));
+      else outgoing.end(body);
     });
+}
+
+/** What the SDK sends: text, bytes, or a stream of any length. */
+function bodyOfRequest(body: unknown): Uint8Array | Readable | undefined {
+  if (body === undefined || body === null) return undefined;
+  if (typeof body === 'string') return Buffer.from(body);
+  if (body instanceof Uint8Array) return body;
+  if (body instanceof ArrayBuffer) return new Uint8Array(body);
+  return Readable.fromWeb((body instanceof Blob ? body.stream() : body) as NodeReadableStream);
 }
 
 function responseOf(incoming: IncomingMessage): Response {

@@ -1,9 +1,15 @@
 export type { SupportFailure, WorkspaceBlueprint } from '@caisson/workspace-composition';
+export * from './api/file-routes.ts';
+export * from './api/file-shape.ts';
+export * from './api/output-frame.ts';
 export * from './api/paging.ts';
+export * from './api/process-routes.ts';
+export * from './api/process-shape.ts';
 export * from './api/route.ts';
 export * from './api/routes.ts';
 export * from './api/sandbox-routes.ts';
 export * from './api/sandbox-shape.ts';
+export * from './api/signals.ts';
 export * from './api/system-routes.ts';
 export * from './errors/caisson-error.ts';
 export * from './errors/field-problems.ts';

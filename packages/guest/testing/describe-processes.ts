@@ -38,11 +38,15 @@ export function describeProcesses(under: GuestUnderTest): void {
   test('a program that cannot be run is no process, and its id stays free', async () => {
     const { processes } = client();
     const id = 'prc00000000000000000001';
-    await expect(processes.exec(['no-such-program'], { id })).rejects.toMatchObject({ code: 'file_not_found' });
+    await expect(processes.exec(['no-such-program'], { id })).rejects.toMatchObject({
+      code: 'command_not_found',
+    });
     await expect(processes.exec(['/etc/passwd'], { id })).rejects.toMatchObject({
       context: { guestCode: 'permission_denied' },
     });
-    await expect(processes.exec(['true'], { id, cwd: '/no/such' })).rejects.toMatchObject({ code: 'file_not_found' });
+    await expect(processes.exec(['true'], { id, cwd: '/no/such' })).rejects.toMatchObject({
+      code: 'command_not_found',
+    });
     await expect(processes.exec(['true'], { id, user: 'nobody-here' })).rejects.toMatchObject({
       context: { guestCode: 'user_not_found' },
     });

@@ -1,4 +1,4 @@
-import type { CaissonEvent, Doctor, RouteName } from '@caisson/contract';
+import type { CaissonEvent, Doctor, JsonRouteName } from '@caisson/contract';
 import type { CallAnswer, CallArguments, CallOptions } from './call.ts';
 import { Connection } from './connection.ts';
 import { eventsOf, type ProjectEventOptions } from './events.ts';
@@ -33,7 +33,7 @@ export class Caisson {
   }
 
   /** Any route of the API by its name. */
-  call<N extends RouteName>(name: N, ...input: CallArguments<N>): Promise<CallAnswer<N>> {
+  call<N extends JsonRouteName>(name: N, ...input: CallArguments<N>): Promise<CallAnswer<N>> {
     return this.#connection.call(name, ...input);
   }
 

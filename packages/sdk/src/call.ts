@@ -1,9 +1,9 @@
 import {
+  type JsonRouteName,
   newId,
   type Route,
   type RouteAnswer,
   type RouteCall,
-  type RouteName,
   type RouteOf,
   routes,
 } from '@caisson/contract';
@@ -28,15 +28,15 @@ type Part<K extends string, V> = undefined extends V
     : { readonly [P in K]: V };
 
 /** What the route needs: `params` and `body` where it has them, and only then. */
-export type CallInput<N extends RouteName> = Part<'params', RouteCall<RouteOf<N>>['params']> &
+export type CallInput<N extends JsonRouteName> = Part<'params', RouteCall<RouteOf<N>>['params']> &
   Part<'query', RouteCall<RouteOf<N>>['query']> &
   Part<'body', RouteCall<RouteOf<N>>['body']> &
   CallOptions;
 
-export type CallAnswer<N extends RouteName> = RouteAnswer<RouteOf<N>>;
+export type CallAnswer<N extends JsonRouteName> = RouteAnswer<RouteOf<N>>;
 
 /** Calls that need nothing may be made with nothing. */
-export type CallArguments<N extends RouteName> =
+export type CallArguments<N extends JsonRouteName> =
   Record<never, never> extends CallInput<N> ? [input?: CallInput<N>] : [input: CallInput<N>];
 
 interface LooseInput extends CallOptions {
@@ -49,7 +49,7 @@ interface LooseInput extends CallOptions {
 const defaultWaitSeconds = 60;
 
 /** Calls one route of the table by its name, and repeats the call where that is safe. */
-export async function callRoute<N extends RouteName>(
+export async function callRoute<N extends JsonRouteName>(
   transport: Transport,
   retries: number,
   name: N,
@@ -62,7 +62,7 @@ export async function callRoute<N extends RouteName>(
   // A server without a body to read refuses `application/json`; a route that takes one always gets one.
   const content = route.body === undefined ? undefined : (body ?? {});
   const attempt = () =>
-    withTimeLimit(waitSeconds(content) ?? waitSeconds(query) ?? defaultWaitSeconds, signal, async (limited) => {
+    withTimeLimit(limitOf(route, content, query), signal, async (limited) => {
       const response = await transport.send(route, { params, query, body: content, headers, signal: limited });
       try {
         return (await readAnswer(response)) as CallAnswer<N>;
@@ -73,7 +73,14 @@ export async function callRoute<N extends RouteName>(
   return withRetries(attempt, { retries: mayRepeat(route) ? retries : 0, signal });
 }
 
-function waitSeconds(part: unknown): number | undefined {
-  if (typeof part !== 'object' || part === null || !('waitSeconds' in part)) return undefined;
-  return typeof part.waitSeconds === 'number' ? part.waitSeconds : undefined;
+/** A command takes as long as it takes, or as long as it was given. */
+function limitOf(route: Route, body: unknown, query: unknown): number {
+  if (route.accepts === 'output') return numberIn(body, 'timeoutSeconds') ?? Number.POSITIVE_INFINITY;
+  return numberIn(body, 'waitSeconds') ?? numberIn(query, 'waitSeconds') ?? defaultWaitSeconds;
+}
+
+function numberIn(part: unknown, name: string): number | undefined {
+  if (typeof part !== 'object' || part === null) return undefined;
+  const value = (part as Record<string, unknown>)[name];
+  return typeof value === 'number' ? value : undefined;
 }

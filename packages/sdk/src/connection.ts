@@ -1,5 +1,6 @@
-import type { RouteName } from '@caisson/contract';
+import type { JsonRouteName, RouteName } from '@caisson/contract';
 import { type CallAnswer, type CallArguments, type CallInput, callRoute } from './call.ts';
+import { openRoute, type RawCall } from './raw-call.ts';
 import { type CaissonOptions, Transport } from './transport.ts';
 
 /** With the pauses between, about three seconds: the restart of a server is survived, a dead one is soon told. */
@@ -15,7 +16,12 @@ export class Connection {
     this.#retries = options.retries ?? defaultRetries;
   }
 
-  call<N extends RouteName>(name: N, ...[input]: CallArguments<N>): Promise<CallAnswer<N>> {
+  call<N extends JsonRouteName>(name: N, ...[input]: CallArguments<N>): Promise<CallAnswer<N>> {
     return callRoute(this.transport, this.#retries, name, (input ?? {}) as CallInput<N>);
+  }
+
+  /** A route whose body or answer is bytes: the answer with its body not yet read. */
+  open(name: RouteName, input: RawCall): Promise<Response> {
+    return openRoute(this.transport, this.#retries, name, input);
   }
 }

@@ -1,5 +1,6 @@
 import { CaissonError, type CaissonEvent, fromProblem, type Route } from '@caisson/contract';
 import { readAnswer } from './answer.ts';
+import { piecesOf } from './raw-call.ts';
 import { pause, pauseMs } from './retry.ts';
 import { SseParser } from './sse-parser.ts';
 import type { Message, Transport } from './transport.ts';
@@ -48,7 +49,7 @@ export async function* followEvents(
     try {
       const headers = { accept: 'text/event-stream', ...(lastEventId === '' ? {} : { 'last-event-id': lastEventId }) };
       const response = await transport.send(route, { ...message, headers, signal: connection.signal });
-      for await (const bytes of chunks(await bodyOf(response), idleMs)) {
+      for await (const bytes of piecesOf(await streamOf(response), idleMs)) {
         for (const { type, data } of parser.push(bytes)) {
           const event = readEvent(type, data);
           // A server may repeat the last one; the caller sees each once.
@@ -76,34 +77,11 @@ export async function* followEvents(
   }
 }
 
-async function bodyOf(response: Response): Promise<ReadableStream<Uint8Array>> {
+async function streamOf(response: Response): Promise<Response> {
   const isStream = /^text\/event-stream\b/i.test(response.headers.get('content-type') ?? '');
-  if (response.ok && isStream && response.body !== null) return response.body;
+  if (response.ok && isStream && response.body !== null) return response;
   await readAnswer(response);
   throw new CaissonError('internal', 'the server answered with something that is not a stream of events');
-}
-
-async function* chunks(body: ReadableStream<Uint8Array>, idleLimitMs: number): AsyncGenerator<Uint8Array> {
-  const reader = body.getReader();
-  try {
-    for (;;) {
-      const { done, value } = await withIdleLimit(reader.read(), idleLimitMs);
-      if (done) return;
-      yield value;
-    }
-  } finally {
-    // The other end may be gone already; letting go of it cannot fail in a way that matters.
-    reader.cancel().catch(() => {});
-  }
-}
-
-async function withIdleLimit<T>(read: Promise<T>, ms: number): Promise<T> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const silent = new Promise<never>((_, reject) => {
-    const error = new CaissonError('server_unreachable', `the stream has been silent for ${ms / 1000} s`);
-    timer = setTimeout(() => reject(error), ms);
-  });
-  return Promise.race([read, silent]).finally(() => clearTimeout(timer));
 }
 
 function readEvent(type: string, data: string): CaissonEvent {

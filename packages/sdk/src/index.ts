@@ -8,23 +8,51 @@ export {
   type CreateSandbox,
   type Doctor,
   type ErrorCode,
+  type ExecRequest,
+  type ExecResult,
   type FieldProblem,
+  type FileEdit,
+  type FileEntry,
+  type GrepMatch,
   hasCode,
+  type JsonRouteName,
   type Owner,
+  type ProcessExit,
+  type ProcessRecord,
   type Profile,
   type Reason,
   type RouteName,
   type Sandbox,
   type SandboxState,
+  type SandboxStats,
   type Scope,
+  type SignalName,
+  type StartProcess,
+  type WatchBatch,
 } from '@caisson/contract';
+export type { Attachment, AttachOptions } from './attachment.ts';
 export { Caisson } from './caisson.ts';
 export type { CallAnswer, CallArguments, CallInput, CallOptions } from './call.ts';
 export type { FollowOptions } from './event-stream.ts';
 export type { EventOptions, ProjectEventOptions } from './events.ts';
+export type { ExecOptions, RunOptions, RunResult } from './exec.ts';
+export type {
+  FileList,
+  FileOptions,
+  Files,
+  GlobOptions,
+  GrepOptions,
+  GrepResult,
+  ReadOptions,
+  WriteOptions,
+} from './files.ts';
 export type { Keys, NewKey } from './keys.ts';
+export type { OutputChunk } from './output-cursor.ts';
 export type { Page } from './pages.ts';
+export type { Process, WaitOptions } from './process.ts';
+export type { Processes } from './processes.ts';
 export type { Profiles } from './profiles.ts';
 export { type ActOptions, SandboxHandle } from './sandbox-handle.ts';
 export type { PageOptions, Sandboxes, SandboxFilter } from './sandboxes.ts';
-export { type CaissonOptions, defaultBaseUrl, type Fetch } from './transport.ts';
+export { type Bytes, type CaissonOptions, defaultBaseUrl, type Fetch } from './transport.ts';
+export type { WebSocketFactory, WebSocketLike } from './web-socket.ts';

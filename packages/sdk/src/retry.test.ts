@@ -43,10 +43,12 @@ test('what the server asks for is honoured, unless it is longer than a caller sh
 });
 
 test('reading and keyed routes may be repeated, others not', () => {
-  expect(mayRepeat({ method: 'GET' })).toBe(true);
-  expect(mayRepeat({ method: 'POST', idempotencyKey: true })).toBe(true);
-  expect(mayRepeat({ method: 'POST' })).toBe(false);
-  expect(mayRepeat({ method: 'DELETE' })).toBe(false);
+  expect(mayRepeat({ method: 'GET', scope: 'read' })).toBe(true);
+  expect(mayRepeat({ method: 'POST', scope: 'read' })).toBe(true);
+  expect(mayRepeat({ method: 'POST', scope: 'use', idempotencyKey: true })).toBe(true);
+  expect(mayRepeat({ method: 'POST', scope: 'use', repeatable: true })).toBe(true);
+  expect(mayRepeat({ method: 'POST', scope: 'use' })).toBe(false);
+  expect(mayRepeat({ method: 'DELETE', scope: 'use' })).toBe(false);
 });
 
 test('an abort ends a pause with its reason', async () => {

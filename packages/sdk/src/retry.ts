@@ -20,9 +20,9 @@ const longestPauseMs = 5_000;
 /** A server that asks for more is told so to the caller instead. */
 const longestRetryAfterSeconds = 30;
 
-/** Repeating is safe where nothing changes, and where the key makes the repetition the same request. */
-export function mayRepeat(route: Pick<Route, 'method' | 'idempotencyKey'>): boolean {
-  return route.method === 'GET' || route.idempotencyKey === true;
+/** Repeating is safe where nothing changes, and where a key or an id makes the repetition the same request. */
+export function mayRepeat(route: Pick<Route, 'method' | 'scope' | 'idempotencyKey' | 'repeatable'>): boolean {
+  return route.method === 'GET' || route.scope === 'read' || route.idempotencyKey === true || route.repeatable === true;
 }
 
 export interface RetryOptions {

@@ -1,6 +1,18 @@
-import { type AttemptSummary, type CaissonEvent, isTransient, type Sandbox } from '@caisson/contract';
+import {
+  type AttemptSummary,
+  type CaissonEvent,
+  type ExecRequest,
+  type ExecResult,
+  isTransient,
+  type Sandbox,
+  type SandboxStats,
+} from '@caisson/contract';
 import type { CallOptions } from './call.ts';
+import type { Connection } from './connection.ts';
 import type { EventOptions } from './events.ts';
+import { type ExecOptions, exec, type RunOptions, type RunResult, run } from './exec.ts';
+import { Files } from './files.ts';
+import { Processes } from './processes.ts';
 import type { Sandboxes } from './sandboxes.ts';
 
 export interface ActOptions extends CallOptions {
@@ -10,12 +22,18 @@ export interface ActOptions extends CallOptions {
 
 /** One sandbox: its record as it was last seen, and what can be done with it. Every method brings the record up to date. */
 export class SandboxHandle {
+  readonly processes: Processes;
+  readonly files: Files;
   #record: Sandbox;
   readonly #sandboxes: Sandboxes;
+  readonly #connection: Connection;
 
-  constructor(record: Sandbox, sandboxes: Sandboxes) {
+  constructor(record: Sandbox, sandboxes: Sandboxes, connection: Connection) {
     this.#record = record;
     this.#sandboxes = sandboxes;
+    this.#connection = connection;
+    this.processes = new Processes(connection, record.id);
+    this.files = new Files(connection, record.id);
   }
 
   /** The whole record. */
@@ -67,6 +85,24 @@ export class SandboxHandle {
 
   attempts(options: CallOptions = {}): AsyncGenerator<AttemptSummary, void, undefined> {
     return this.#sandboxes.attempts(this.id, options);
+  }
+
+  /**
+   * Runs a command to its end: text by `/bin/sh -c`, or a program with its arguments. One that takes longer than a few
+   * minutes is for `run`: what carries requests gives up on an answer that does not begin.
+   */
+  exec(command: ExecRequest['command'], options: ExecOptions = {}): Promise<ExecResult> {
+    return exec(this.#connection, this.id, command, options);
+  }
+
+  /** Runs a command and gives its output as it comes, for any amount of it and any length of time. */
+  run(command: ExecRequest['command'], options: RunOptions = {}): Promise<RunResult> {
+    return run(this.#connection, this.id, command, options);
+  }
+
+  /** What it uses at the moment. */
+  stats(options: CallOptions = {}): Promise<SandboxStats> {
+    return this.#connection.call('sandbox.stats', { params: { id: this.id }, ...options });
   }
 
   /**

@@ -109,7 +109,7 @@ export class Sandboxes {
   }
 
   #handle(record: Sandbox): SandboxHandle {
-    return new SandboxHandle(record, this);
+    return new SandboxHandle(record, this, this.#connection);
   }
 }
 

@@ -12,7 +12,8 @@ export async function withTimeLimit<T>(
   const seconds = waitSeconds + marginSeconds;
   const limit = new AbortController();
   const late = new CaissonError('request_timeout', `the server did not answer within ${seconds} s`);
-  const timer = setTimeout(() => limit.abort(late), seconds * 1000);
+  // A timer holds at most 24 days, and takes more for nothing at all.
+  const timer = seconds * 1000 < 2 ** 31 ? setTimeout(() => limit.abort(late), seconds * 1000) : undefined;
   const abort = () => limit.abort(signal?.reason);
   if (signal?.aborted) abort();
   signal?.addEventListener('abort', abort, { once: true });

@@ -1,5 +1,9 @@
-import { CaissonError, type Route } from '@caisson/contract';
+import { byteForms, CaissonError, type Route, webSocketKeyPrefix, webSocketProtocol } from '@caisson/contract';
 import { type QueryValue, requestUrl } from './request-url.ts';
+import { globalWebSocket, type WebSocketFactory, type WebSocketLike } from './web-socket.ts';
+
+/** What can be sent as it is. */
+export type Bytes = Uint8Array | ArrayBuffer | Blob | string | ReadableStream<Uint8Array>;
 
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
@@ -10,6 +14,8 @@ export interface CaissonOptions {
   readonly apiKey?: string | undefined;
   /** What carries requests: another implementation, or one over a unix socket. */
   readonly fetch?: Fetch | undefined;
+  /** What opens WebSockets, where there is no global one (Node 20), or over a unix socket. Without any, requests are used. */
+  readonly webSocket?: WebSocketFactory | undefined;
   /** How often a request is repeated where that is safe; 0 never repeats. */
   readonly retries?: number | undefined;
 }
@@ -22,6 +28,8 @@ export interface Message {
   readonly params?: Readonly<Record<string, unknown>> | undefined;
   readonly query?: Readonly<Record<string, QueryValue>> | undefined;
   readonly body?: unknown;
+  /** A body that is sent as it is, instead of JSON. */
+  readonly bytes?: Bytes | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly signal?: AbortSignal | undefined;
 }
@@ -31,21 +39,36 @@ export class Transport {
   readonly baseUrl: string;
   readonly #fetch: Fetch;
   readonly #headers: Readonly<Record<string, string>>;
+  readonly #webSocket: WebSocketFactory | undefined;
+  readonly #apiKey: string | undefined;
 
   constructor(options: CaissonOptions) {
     this.baseUrl = readBaseUrl(options.baseUrl ?? ownOrigin() ?? defaultBaseUrl);
     // A browser's fetch must be called as a method of the window.
     this.#fetch = options.fetch ?? ((url, init) => globalThis.fetch(url, init));
     this.#headers = options.apiKey === undefined ? {} : { authorization: `Bearer ${readKey(options.apiKey)}` };
+    this.#apiKey = options.apiKey;
+    this.#webSocket = options.webSocket ?? globalWebSocket();
+  }
+
+  /** Undefined where there are no WebSockets. A browser cannot send headers with one, so the key goes as a protocol. */
+  openSocket(route: Route, message: Pick<Message, 'params' | 'query'>): WebSocketLike | undefined {
+    const url = requestUrl(this.baseUrl, route, message.params ?? {}, message.query ?? {}).replace(/^http/, 'ws');
+    const key = this.#apiKey === undefined ? [] : [`${webSocketKeyPrefix}${this.#apiKey}`];
+    const socket = this.#webSocket?.(url, [webSocketProtocol, ...key]);
+    if (socket !== undefined) socket.binaryType = 'arraybuffer';
+    return socket;
   }
 
   async send(route: Route, message: Message): Promise<Response> {
     const url = requestUrl(this.baseUrl, route, message.params ?? {}, message.query ?? {});
-    const body = message.body === undefined ? undefined : JSON.stringify(message.body);
+    const json = message.body === undefined ? undefined : JSON.stringify(message.body);
+    const body = message.bytes ?? json;
+    const type = message.bytes === undefined ? 'application/json' : byteForms[route.upload ?? 'bytes'];
     const headers = {
       accept: 'application/json',
       ...this.#headers,
-      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...(body === undefined ? {} : { 'content-type': type }),
       ...message.headers,
     };
     message.signal?.throwIfAborted();
@@ -55,7 +78,7 @@ export class Transport {
         headers,
         // The API never redirects, and a repeated POST would arrive as something else.
         redirect: 'error',
-        ...(body === undefined ? {} : { body }),
+        ...(body === undefined ? {} : ({ body, duplex: 'half' } as RequestInit)),
         ...(message.signal === undefined ? {} : { signal: message.signal }),
       });
     } catch (error) {

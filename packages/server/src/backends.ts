@@ -22,12 +22,13 @@ export interface Backends {
   close(): Promise<void>;
 }
 
-/** Opens the drivers of these names, and what they stand on. */
+/** Opens these drivers, and what they stand on. */
 export async function openBackends(
   folder: DataFolder,
   installation: string,
-  names: readonly string[],
+  wanted: readonly (string | Driver)[],
 ): Promise<Backends> {
+  const names = wanted.filter((one) => typeof one === 'string');
   const unknown = names.find((name) => !(driverNames as readonly string[]).includes(name));
   if (unknown !== undefined) {
     throw new CaissonError('driver_not_found', `there is no driver ${unknown}`, { context: { known: driverNames } });
@@ -38,7 +39,7 @@ export async function openBackends(
     oci: () => new OciDriver({ root: join(runtime, 'oci'), guestProgram: guestProgram(), host: host as HostClient }),
     fake: () => new FakeDriver({ backend: new FakeBackend(folder.file('fake')) }),
   };
-  const drivers = [...new Set(names)].flatMap((name) => make[name]?.() ?? []);
+  const drivers = [...new Set(wanted)].flatMap((one) => (typeof one === 'string' ? (make[one]?.() ?? []) : [one]));
   const filesystems = host && openFilesystems(folder, runtime, host);
   const never = new AbortController().signal;
   if (process.getuid?.() === 0) await filesystems?.recover(never);

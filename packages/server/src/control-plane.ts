@@ -4,6 +4,7 @@ import { defaultDrivers, openBackends } from './backends.ts';
 import type { DataFolder } from './data-folder.ts';
 import type { Driver } from './drivers/driver.ts';
 import { loadProfiles, type ProfileCatalog } from './profiles/catalog.ts';
+import { Attachments } from './sandbox/attachments.ts';
 import { checkAll } from './sandbox/doctor.ts';
 import { Expiry } from './sandbox/expiry.ts';
 import { Guests } from './sandbox/guests.ts';
@@ -19,8 +20,8 @@ import { Keys } from './tenancy/keys.ts';
 export interface ControlPlaneOptions {
   readonly databaseUrl?: string | undefined;
   readonly version: string;
-  /** Names of the drivers to offer, in order of preference. */
-  readonly drivers?: readonly string[] | undefined;
+  /** The drivers to offer, in order of preference: by name, or as they are, for tests. */
+  readonly drivers?: readonly (string | Driver)[] | undefined;
   readonly limits?: Partial<Limits> | undefined;
   readonly deadlines?: Partial<Deadlines> | undefined;
   /** Another server took the database over: this one must end. */
@@ -35,6 +36,7 @@ export interface ControlPlane {
   readonly runner: Runner;
   readonly sandboxes: Sandboxes;
   readonly guests: Guests;
+  readonly attachments: Attachments;
   readonly reconciler: Reconciler;
   readonly keys: Keys;
   readonly metrics: Metrics;
@@ -96,7 +98,8 @@ async function assemble(
   });
   const doctor = () => checkAll({ store, drivers, folder: folder.path, filesystems });
   const keys = new Keys(store);
-  return { store, drivers, profiles, runner, sandboxes, guests, reconciler, keys, metrics, doctor };
+  const attachments = new Attachments();
+  return { store, drivers, profiles, runner, sandboxes, guests, attachments, reconciler, keys, metrics, doctor };
 }
 
 /** The lock is loaded only where there is a Postgres to hold. */

@@ -1,10 +1,21 @@
-import type { Route } from './route.ts';
+import { fileRoutes } from './file-routes.ts';
+import { processRoutes } from './process-routes.ts';
+import type { IsJson, Route } from './route.ts';
 import { sandboxRoutes } from './sandbox-routes.ts';
 import { systemRoutes } from './system-routes.ts';
 
 /** Every route of the API by its name. The name is the verb that the SDK, the CLI and the server's handlers share. */
-export const routes = { ...sandboxRoutes, ...systemRoutes } as const satisfies Record<string, Route>;
+export const routes = {
+  ...sandboxRoutes,
+  ...processRoutes,
+  ...fileRoutes,
+  ...systemRoutes,
+} as const satisfies Record<string, Route>;
 
 export type RouteName = keyof typeof routes;
 export type RouteOf<N extends RouteName> = (typeof routes)[N];
 export const routeNames = Object.keys(routes) as RouteName[];
+
+/** Routes whose body and answer are JSON. */
+export type JsonRouteName = { [N in RouteName]: IsJson<RouteOf<N>> extends true ? N : never }[RouteName];
+export type WebSocketRouteName = { [N in RouteName]: RouteOf<N> extends { webSocket: true } ? N : never }[RouteName];

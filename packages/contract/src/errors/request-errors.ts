@@ -60,6 +60,29 @@ export const requestErrors = {
     'The file operation does not fit the file',
     'The message says what is in the way: a folder where a file is meant, a name that is too long, a folder that is not empty.',
   ),
+  file_not_directory: row(
+    'invalid',
+    'A part of the path is not a folder',
+    'Check the path; `stat` of each part of it tells which one is a file.',
+  ),
+  file_busy: row(
+    'conflict',
+    'The file or folder is in use',
+    'Something is mounted there, or a program runs from it; end that first.',
+  ),
+  command_not_found: row(
+    'invalid',
+    'The program cannot be found or run in the sandbox',
+    'Check its path and mode, the working directory, and that the image has it; text is run by `/bin/sh`.',
+  ),
+  edit_conflict: row(
+    'conflict',
+    'The text to replace is not in the file exactly once',
+    'Read the file again; give more of the text around it, or `all`.',
+  ),
+  websocket_needed: row('invalid', 'The route is a WebSocket', 'Connect to it with a WebSocket client.', {
+    status: 426,
+  }),
   file_exists: row('conflict', 'There is already something of that name', 'Choose another name, or replace it.'),
 
   // Who asks

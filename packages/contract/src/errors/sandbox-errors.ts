@@ -47,7 +47,29 @@ export const sandboxErrors = {
     'Read the sandbox to see its present state.',
   ),
 
+  // Processes in it
+  process_ended: row(
+    'conflict',
+    'The process has ended, or its stdin is closed',
+    'Its record says how; start another.',
+  ),
+  process_busy: row(
+    'conflict',
+    'The process still runs, or somebody reads its output',
+    'Wait for its end, or signal it; read its output with `follow`.',
+  ),
+  attachment_taken: row(
+    'conflict',
+    'Another reader has taken over the output of the process',
+    'Attach again to take it back.',
+  ),
+
   // Limits
+  max_processes_reached: row(
+    'limit',
+    'The sandbox cannot have another process',
+    'End or forget some, or recreate it with a larger `runtime.resources.pids`.',
+  ),
   max_sandboxes_reached: row(
     'limit',
     'The limit on sandboxes has been reached',

@@ -40,10 +40,13 @@ export class GuestChannel {
   readonly result: Promise<Uint8Array>;
   /** Called with the bytes of input that have left the guest. */
   onCredit: ((size: number) => void) | undefined;
+  /** Credit is given only by `seen`: for a reader that may need again what it has read. */
+  holdsCredit = false;
   /** Called once when the channel fails. */
   onFailed: ((error: Error) => void) | undefined;
   readonly #link: ChannelLink;
   readonly #window: number;
+  readonly #subject: string | undefined;
   readonly #chunks: Uint8Array[] = [];
   #settle: { resolve: (payload: Uint8Array) => void; reject: (error: Error) => void } | undefined;
   #reader: Waiting | undefined;
@@ -54,11 +57,13 @@ export class GuestChannel {
   #sentEnd = false;
   #error: Error | undefined;
 
-  constructor(link: ChannelLink, id: number, method: MethodName, window: number) {
+  /** `subject`: the path that the request is about, for what it may fail with. */
+  constructor(link: ChannelLink, id: number, method: MethodName, window: number, subject?: string) {
     this.#link = link;
     this.id = id;
     this.method = method;
     this.#window = window;
+    this.#subject = subject;
     this.result = new Promise((resolve, reject) => {
       this.#settle = { resolve, reject };
     });
@@ -94,9 +99,19 @@ export class GuestChannel {
     }
   }
 
+  /** Of a channel that holds credit: so many more bytes will not be needed again. */
+  seen(bytes: number): void {
+    this.#ungranted += bytes;
+    this.#grant();
+  }
+
   #markSeen(): void {
-    this.#ungranted += this.#unseen;
+    if (!this.holdsCredit) this.#ungranted += this.#unseen;
     this.#unseen = 0;
+    this.#grant();
+  }
+
+  #grant(): void {
     if (this.#ungranted === 0 || this.#ended || this.#error !== undefined) return;
     if (this.#chunks.length > 0 && this.#ungranted < this.#window / 2) return;
     const credit = this.#ungranted;
@@ -183,7 +198,7 @@ export class GuestChannel {
   }
 
   gotReset(reset: Reset): void {
-    this.fail(fromReset(this.method, reset));
+    this.fail(fromReset(this.method, reset, this.#subject));
   }
 
   fail(error: Error | CaissonError): void {

@@ -115,7 +115,9 @@ export class GuestConnection {
     if (!this.#table.mayOpen) throw new ProtocolError('too_many_channels', method);
     const window = options.window ?? this.#ownWindow;
     const id = this.#table.open(method, window);
-    const channel = new GuestChannel(this.#link, id, method, window);
+    const { path, from } = params as { path?: unknown; from?: unknown };
+    const subject = typeof path === 'string' ? path : typeof from === 'string' ? from : undefined;
+    const channel = new GuestChannel(this.#link, id, method, window, subject);
     this.#channels.set(id, channel);
     const open = encodeMessage(openMessage, { method: number, input, window, params: payload });
     this.#output.push(encodeHeader('open', id, open.byteLength), open);

@@ -1,6 +1,6 @@
 import { CaissonError, newId } from '@caisson/contract';
 import { limits } from '../protocol/limits.ts';
-import type { MethodRecord, Params } from '../protocol/methods.ts';
+import type { MethodRecord, Params, Result } from '../protocol/methods.ts';
 import { collect } from './collect.ts';
 import type { GuestClient } from './guest-client.ts';
 import type { GuestConnection } from './guest-connection.ts';
@@ -65,6 +65,16 @@ export class GuestProcesses {
       handle.started(decodeResult('process.spawn', await channel.result));
       return handle;
     });
+  }
+
+  /** Starts a process and leaves it to itself: no channel stays open for it. `existed`: the id was known already. */
+  async start(options: Omit<SpawnOptions, 'attach'>): Promise<Result<'process.spawn'>> {
+    return await this.#client.request('process.spawn', spawnParams(options), { signal: options.signal });
+  }
+
+  /** How it ended, when it has. Giving up leaves no channel behind. */
+  async wait(id: string, signal?: AbortSignal): Promise<ExitStatus> {
+    return await this.#client.request('process.wait', { id }, { signal });
   }
 
   /** A process that runs already, or ended and was not forgotten. Its output begins at the given offsets. */
@@ -169,6 +179,6 @@ async function feed(process: ProcessHandle, input: Uint8Array | string): Promise
     await process.stdin.end();
   } catch (error) {
     if (error instanceof ConnectionLost) throw error;
-    if (!(error instanceof CaissonError) || error.code !== 'invalid_state') throw error;
+    if (!(error instanceof CaissonError) || error.code !== 'process_ended') throw error;
   }
 }

@@ -8,6 +8,9 @@ import { ProcessInput } from './process-input.ts';
 import { ProcessOutput } from './process-output.ts';
 import { ConnectionLost, fromAbort } from './translate-error.ts';
 
+/** Made once: its stack says nothing. */
+const left = new CaissonError('action_cancelled');
+
 export type ExitStatus = Result<'process.wait'>;
 
 /** A process in the sandbox. It lives on when this object, the connection or the server does not. */
@@ -86,6 +89,12 @@ export class ProcessHandle {
   detach(): void {
     this.stdout.stop();
     this.stderr.stop();
+  }
+
+  /** As `detach`, and no longer waits for its end. The handle is of no use afterwards. */
+  leave(): void {
+    this.detach();
+    this.#waiting?.cancel(left);
   }
 
   /** Frees its status and its output in the guest. Only of a process that has ended. */

@@ -5,6 +5,9 @@ import type { GuestClient } from './guest-client.ts';
 import { decodeResult, open } from './open-channel.ts';
 import { ConnectionLost } from './translate-error.ts';
 
+/** Made once: its stack says nothing. */
+const left = new CaissonError('action_cancelled');
+
 /**
  * Stdin of a process, written exactly once across connections. What the pipe has not taken is kept here, at most a
  * window of it, and sent again from there after a redial; the guest drops what it has written already.
@@ -35,11 +38,33 @@ export class ProcessInput {
     return this.#taken;
   }
 
+  /** Whether everything that was written has been taken. */
+  get isIdle(): boolean {
+    return this.#keptBytes === 0;
+  }
+
+  /** Whether nothing more can be written: stdin is closed, or the process is gone. */
+  get isOver(): boolean {
+    const failed = this.#channel?.failed;
+    return this.#isClosed || (failed !== undefined && !(failed instanceof ConnectionLost));
+  }
+
+  /** Lets go of it. Stdin stays open; what was not taken is dropped. */
+  leave(): void {
+    if (this.#channel?.failed === undefined) this.#channel?.cancel(left);
+  }
+
+  /** The offset after the last byte that was given to `write` and will reach the pipe while this object lives. */
+  async accepted(): Promise<number> {
+    await this.#learn();
+    return this.#taken + this.#keptBytes;
+  }
+
   /** Resolves when it has been sent and what is not yet taken fits a window: a process that reads slowly slows us. */
   async write(bytes: Uint8Array): Promise<void> {
     await this.#inTurn(async () => {
       for (let at = 0; at < bytes.byteLength; at += limits.dataAdvised) {
-        if (this.#isClosed) throw new CaissonError('invalid_state', 'stdin is closed');
+        if (this.#isClosed) throw new CaissonError('process_ended', 'stdin is closed');
         const part = bytes.subarray(at, at + limits.dataAdvised);
         // The first bytes must know where they begin before anything of them can be repeated.
         const channel = await this.#open();

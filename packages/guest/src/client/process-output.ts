@@ -24,6 +24,8 @@ export class ProcessOutput implements AsyncIterable<Uint8Array> {
   #lost = 0;
   #channel: GuestChannel | undefined;
   #isStopped = false;
+  /** Bytes are kept in the guest until `seen` says that they have arrived: for readers that may have to read them again. */
+  isConfirmed = false;
 
   constructor(client: GuestClient, id: string, stream: 'stdout' | 'stderr', from: number) {
     this.#client = client;
@@ -46,6 +48,12 @@ export class ProcessOutput implements AsyncIterable<Uint8Array> {
   attachTo(connection: GuestConnection): void {
     const params = { id: this.#id, stream: this.#stream, from: this.#offset };
     this.#channel = open(connection, 'process.attach', params, { window: outputWindow });
+    this.#channel.holdsCredit = this.isConfirmed;
+  }
+
+  /** So many more bytes have arrived where they were going. */
+  seen(bytes: number): void {
+    if (this.#channel?.failed === undefined) this.#channel?.seen(bytes);
   }
 
   /** Ends the reading; the process is not touched. */

@@ -1,4 +1,4 @@
-import { CaissonError, type ErrorCode } from '@caisson/contract';
+import { CaissonError, type ErrorCode, errorFacts } from '@caisson/contract';
 import type { GuestErrorCode } from '../protocol/errors.ts';
 import type { Reset } from '../protocol/messages.ts';
 import type { MethodName } from '../protocol/methods.ts';
@@ -9,7 +9,7 @@ import type { MethodName } from '../protocol/methods.ts';
  */
 const codes: Partial<Record<GuestErrorCode, ErrorCode>> = {
   not_found: 'file_not_found',
-  not_a_directory: 'file_not_found',
+  not_a_directory: 'file_not_directory',
   permission_denied: 'file_forbidden',
   already_exists: 'file_exists',
   is_a_directory: 'file_invalid',
@@ -21,12 +21,12 @@ const codes: Partial<Record<GuestErrorCode, ErrorCode>> = {
   cross_device: 'file_invalid',
   invalid_argument: 'request_invalid',
   user_not_found: 'request_invalid',
-  not_executable: 'request_invalid',
+  not_executable: 'command_not_found',
   no_space: 'disk_quota_exceeded',
   quota_exceeded: 'disk_quota_exceeded',
-  busy: 'invalid_state',
+  busy: 'file_busy',
   process_not_found: 'process_not_found',
-  process_exited: 'invalid_state',
+  process_exited: 'process_ended',
   timed_out: 'request_timeout',
   cancelled: 'action_cancelled',
   limit_reached: 'too_many_streams',
@@ -35,10 +35,35 @@ const codes: Partial<Record<GuestErrorCode, ErrorCode>> = {
   shutting_down: 'guest_unreachable',
 };
 
-export function fromReset(method: MethodName, reset: Reset): CaissonError {
-  const code = codes[reset.code] ?? 'guest_failed';
-  return new CaissonError(code, reset.message === '' ? undefined : reset.message, {
-    context: { guestCode: reset.code, method, ...(reset.errno === undefined ? {} : { errno: reset.errno }) },
+/** The same answer means something else to a process than to a file, and to a program that is to become one. */
+const processCodes: Partial<Record<GuestErrorCode, ErrorCode>> = {
+  busy: 'process_busy',
+};
+const spawnCodes: Partial<Record<GuestErrorCode, ErrorCode>> = {
+  not_found: 'command_not_found',
+  not_a_directory: 'command_not_found',
+  is_a_directory: 'command_not_found',
+  permission_denied: 'command_not_found',
+  limit_reached: 'max_processes_reached',
+};
+
+function codeOf(method: MethodName, code: GuestErrorCode): ErrorCode {
+  const special = method === 'process.spawn' ? spawnCodes : method.startsWith('process.') ? processCodes : undefined;
+  return special?.[code] ?? codes[code] ?? 'guest_failed';
+}
+
+/** `subject`: the path that the request was about, when it was about one. */
+export function fromReset(method: MethodName, reset: Reset, subject?: string): CaissonError {
+  const code = codeOf(method, reset.code);
+  const words = reset.message === '' ? errorFacts(code).title : reset.message;
+  const isNamed = subject === undefined || words.includes(subject.slice(0, 200));
+  return new CaissonError(code, isNamed ? words : `${subject.slice(0, 200)}: ${words}`, {
+    context: {
+      guestCode: reset.code,
+      method,
+      ...(reset.errno === undefined ? {} : { errno: reset.errno }),
+      ...(subject === undefined ? {} : { path: subject }),
+    },
   });
 }
 

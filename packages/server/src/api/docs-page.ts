@@ -1,4 +1,4 @@
-import { type Route, type RouteName, routeNames, routes } from '@caisson/contract';
+import { byteForms, type Route, type RouteName, routeNames, routes } from '@caisson/contract';
 import { z } from 'zod';
 
 /**
@@ -27,13 +27,27 @@ function article(name: RouteName): string {
   const shapes = [
     ['query', route.query],
     ['body', route.body],
-    ...Object.entries(route.responses).map(([status, schema]) => [`answer ${status}`, schema] as const),
+    ...Object.entries(route.download || route.webSocket ? {} : route.responses).map(
+      ([status, schema]) => [`answer ${status}`, schema] as const,
+    ),
   ] as const;
   const details = shapes.map(([title, schema]) =>
     schema ? shape(title, schema, title.startsWith('answer') ? 'output' : 'input') : '',
   );
+  const bytes = bytesOf(route);
   return `<article id="${name}"><span class="scope">${route.scope === null ? 'no key' : `scope ${route.scope}`}</span>
-<h3><span class="method">${route.method}</span><code>${escapeHtml(route.path)}</code></h3><p>${escapeHtml(route.summary)}. <code>${name}</code></p>${details.join('')}</article>`;
+<h3><span class="method">${route.method}</span><code>${escapeHtml(route.path)}</code></h3><p>${escapeHtml(route.summary)}. <code>${name}</code>${bytes}</p>${details.join('')}</article>`;
+}
+
+/** What of the route is not JSON. */
+function bytesOf({ upload, download, accepts, webSocket }: Route): string {
+  const parts = [
+    upload && `takes <code>${byteForms[upload]}</code>`,
+    download && `gives <code>${byteForms[download]}</code>`,
+    accepts && `gives <code>${byteForms[accepts]}</code> to who accepts it`,
+    webSocket && 'is a WebSocket',
+  ].filter(Boolean);
+  return parts.length === 0 ? '' : ` It ${parts.join(', ')}.`;
 }
 
 function shape(title: string, schema: z.ZodType, io: 'input' | 'output'): string {

@@ -1,26 +1,12 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import { CaissonError, type CaissonEvent } from '@caisson/contract';
+import type { CaissonEvent } from '@caisson/contract';
+import { eventStreams } from './open-streams.ts';
 
 /** Proxies close what is silent for a minute; a comment every quarter of that keeps them from it. */
 const keepaliveMs = 15_000;
 /** A reader that takes nothing for so long is gone, and can go on later from where it was. */
 const stalledMs = 30_000;
-/** Each one holds a connection and a page of events; one caller's must not take everybody's. */
-const maxStreams = 1_000;
-const maxStreamsPerCaller = 100;
-
-const openByCaller = new Map<string, number>();
-let open = 0;
-
-/** Refuses one stream too many, while there is still an answer to give. */
-export function requireRoomForStream(caller: string): void {
-  if (open >= maxStreams) throw new CaissonError('too_many_streams', `there are ${maxStreams} open event streams`);
-  if ((openByCaller.get(caller) ?? 0) >= maxStreamsPerCaller) {
-    throw new CaissonError('too_many_streams', `you have ${maxStreamsPerCaller} open event streams`);
-  }
-}
-
 export interface EventStream {
   readonly caller: string;
   /** The position after which it begins. */
@@ -43,7 +29,7 @@ export async function streamEvents(response: ServerResponse, stream: EventStream
     response.destroy();
     return;
   }
-  const leave = enter(stream.caller);
+  const leave = eventStreams.enter(stream.caller);
   response.writeHead(200, {
     'content-type': 'text/event-stream',
     'cache-control': 'no-store',
@@ -62,17 +48,6 @@ export async function streamEvents(response: ServerResponse, stream: EventStream
     leave();
     response.end();
   }
-}
-
-function enter(caller: string): () => void {
-  open += 1;
-  openByCaller.set(caller, (openByCaller.get(caller) ?? 0) + 1);
-  return () => {
-    open -= 1;
-    const left = (openByCaller.get(caller) ?? 1) - 1;
-    if (left === 0) openByCaller.delete(caller);
-    else openByCaller.set(caller, left);
-  };
 }
 
 /** False when the reader is gone or has taken nothing for too long. */

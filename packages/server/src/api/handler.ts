@@ -1,6 +1,8 @@
-import type { RouteName, RouteOf, RouteRequest } from '@caisson/contract';
+import type { IncomingHttpHeaders } from 'node:http';
+import type { RouteName, RouteOf, RouteRequest, WebSocketRouteName } from '@caisson/contract';
 import type { EventFeed } from '../events/feed.ts';
 import type { ProfileCatalog } from '../profiles/catalog.ts';
+import type { Attachments } from '../sandbox/attachments.ts';
 import type { Guests } from '../sandbox/guests.ts';
 import type { Sandboxes } from '../sandbox/sandboxes.ts';
 import type { IdempotentRequest } from '../store/idempotency.ts';
@@ -8,12 +10,15 @@ import type { Store } from '../store/store.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { Caller } from '../tenancy/caller.ts';
 import type { Keys } from '../tenancy/keys.ts';
+import type { AttachedSocket } from './attached-socket.ts';
+import type { ByteSink } from './byte-sink.ts';
 
 /** What the handlers call. They parse, call and render; nothing is decided here. */
 export interface ApiContext {
   readonly store: Store;
   readonly sandboxes: Sandboxes;
   readonly guests: Guests;
+  readonly attachments: Attachments;
   readonly feed: EventFeed;
   readonly keys: Keys;
   readonly profiles: ProfileCatalog;
@@ -27,6 +32,20 @@ export interface ApiContext {
 export interface Call<N extends RouteName> extends RouteRequest<RouteOf<N>> {
   readonly caller: Caller;
   readonly idempotency?: IdempotentRequest | undefined;
+  readonly headers: IncomingHttpHeaders;
+  /** Ends with the server. What waits for something inside a sandbox listens to it. */
+  readonly shutdown: AbortSignal;
+  /** Does this when the client leaves before it has its answer, or the server shuts down. */
+  readonly onLeft: (leave: () => void) => void;
+}
+
+/** Bytes as they come. What is thrown before the answer is a problem; after its head only the connection can tell. */
+export interface ByteAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  /** It may stay open for long: it takes a place, and ends with the key of the caller. */
+  readonly isLive?: boolean;
+  send(sink: ByteSink): Promise<void>;
 }
 
 export interface Answer {
@@ -36,5 +55,12 @@ export interface Answer {
   readonly final?: boolean;
 }
 
-export type Handler<N extends RouteName> = (context: ApiContext, call: Call<N>) => Promise<Answer>;
+export type Handler<N extends RouteName> = (context: ApiContext, call: Call<N>) => Promise<Answer | ByteAnswer>;
 export type Handlers<N extends RouteName = RouteName> = { readonly [K in N]: Handler<K> };
+
+/** Does everything that can be refused, and answers what to do with the socket once there is one. */
+export type SocketHandler<N extends WebSocketRouteName> = (
+  context: ApiContext,
+  call: Omit<Call<N>, 'onLeft'>,
+) => Promise<(socket: AttachedSocket) => Promise<void>>;
+export type SocketHandlers = { readonly [K in WebSocketRouteName]: SocketHandler<K> };

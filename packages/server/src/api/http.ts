@@ -1,42 +1,31 @@
-import { CaissonError, isId, newId, type Route, type RouteName, routeNames, routes } from '@caisson/contract';
+import { CaissonError, newId, routeNames } from '@caisson/contract';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import { readDocument } from '../documents/read-document.ts';
 import type { Logger } from '../telemetry/log.ts';
-import { type Caller, callerName, projectOf, requireScope } from '../tenancy/caller.ts';
-import { authenticate } from './authenticate.ts';
+import type { Caller } from '../tenancy/caller.ts';
+import { limitBody } from './body-deadline.ts';
 import { docsPage } from './docs-page.ts';
-import { requireRoomForStream, streamEvents } from './event-stream.ts';
-import type { Answer, ApiContext, Call, Handler, Handlers } from './handler.ts';
+import type { ApiContext } from './handler.ts';
 import { registerHealth } from './health.ts';
 import { guardHost } from './host-guard.ts';
-import { idempotentRequest, runOnce } from './idempotent.ts';
-import type { Listener } from './listener.ts';
+import { defaultRequestTimeoutMs, type HttpOptions } from './http-options.ts';
 import { openApi } from './openapi.ts';
-import { parseRequest } from './parse-request.ts';
-import { sendProblem, translate } from './problem-reply.ts';
+import { isUpload, sendProblem, translate } from './problem-reply.ts';
 import { refuseConnection } from './refuse-connection.ts';
-import { eventHandlers, position, sandboxHandlers } from './sandbox-handlers.ts';
-import { systemHandlers } from './system-handlers.ts';
+import { registerRoute } from './register-route.ts';
+import { trackSilentConnections } from './silent-connections.ts';
+import { acceptUpgrades } from './upgrade.ts';
 
 /** A spec of a megabyte is refused by its own bounds; what is around it is small. */
 const bodyLimit = 1_500_000;
-/** A client that takes longer than this to send its request is stuck or means harm. */
-const defaultRequestTimeoutMs = 30_000;
 const maxHeaderBytes = 16_384;
 /** The page of the docs has a style of its own and nothing else. */
 const pagePolicy = "default-src 'none'; style-src 'unsafe-inline'";
 
-export interface HttpOptions {
-  readonly listener: Listener;
-  readonly allowHosts: readonly string[];
-  readonly log: Logger;
-  /** Ends the streams, which would otherwise keep the server from closing. */
-  readonly shutdown: AbortSignal;
-  /** How long a client may take to send its request. */
-  readonly requestTimeoutMs?: number | undefined;
-}
-
 declare module 'fastify' {
+  interface FastifyContextConfig {
+    route?: string;
+  }
   interface FastifyRequest {
     /** Who sends it, where the route needs to know. */
     caller: Caller | undefined;
@@ -45,17 +34,13 @@ declare module 'fastify' {
   }
 }
 
-/** Who calls a route that needs no key. */
-const nobody: Caller = Object.freeze({ owner: { tenant: '', project: '', principal: '' }, scope: 'read', key: null });
-
-const handlers: Handlers = { ...sandboxHandlers, ...eventHandlers, ...systemHandlers };
-
 /** One HTTP server for one listener: parse → call → render, nothing else. */
 export function createHttp(context: ApiContext, options: HttpOptions): FastifyInstance {
   const { listener, allowHosts, log, requestTimeoutMs = defaultRequestTimeoutMs } = options;
   const app = fastify({
     bodyLimit,
-    requestTimeout: requestTimeoutMs,
+    // Each body is timed by its route: an upload may take as long as it goes on.
+    requestTimeout: 0,
     connectionTimeout: 0,
     keepAliveTimeout: 60_000,
     http: {
@@ -80,11 +65,17 @@ export function createHttp(context: ApiContext, options: HttpOptions): FastifyIn
     { parseAs: 'string' },
     async (_: FastifyRequest, body: string) => readDocument(body, 'body_malformed', 'the body'),
   );
-  app.addHook('onRequest', async (request) => guardHost(listener, request.headers, allowHosts));
+  app.addHook('onRequest', async (request, reply) => {
+    guardHost(listener, request.headers, allowHosts);
+    if (!isUpload(request)) limitBody(request, reply, requestTimeoutMs);
+  });
   app.addHook('onResponse', async (request, reply) => observe(context, log, request, reply));
   app.setErrorHandler((error, request, reply) => sendProblem(reply, request, translate(error, log, request.id)));
   app.setNotFoundHandler((request, reply) => sendProblem(reply, request, unknownRoute(request)));
-  for (const name of routeNames) register(app, context, options, name);
+  for (const name of routeNames) registerRoute(app, context, options, name);
+  acceptUpgrades(app, context, options);
+  const endSilent = trackSilentConnections(app.server);
+  app.addHook('preClose', async () => endSilent());
   registerHealth(app, context);
   let document: string | undefined;
   app.get('/v1/openapi.json', (_, reply) => {
@@ -109,96 +100,13 @@ function requestIds(): () => string {
   };
 }
 
-function register(app: FastifyInstance, context: ApiContext, options: HttpOptions, name: RouteName): void {
-  const route: Route = routes[name];
-  app.route({
-    method: route.method,
-    url: route.path.replace(/\{(\w+)\}/g, ':$1'),
-    config: { route: name },
-    // Before the body is read: what a stranger sends costs nothing.
-    onRequest: async (request) => {
-      if (route.scope === null) return;
-      request.caller = await authenticate(options.listener, request.headers, context.keys);
-      requireScope(request.caller, route.scope);
-    },
-    handler: async (request, reply) => {
-      const call = { caller: request.caller ?? nobody, ...parseRequest(route, request) } as Call<RouteName>;
-      if (route.stream && /\btext\/event-stream\b/.test(request.headers.accept ?? '')) {
-        return stream(request, reply, context, options, call);
-      }
-      const answer = await run(name, route, context, request, call);
-      request.sandbox = sandboxOf(request.params, answer.body);
-      return reply.code(answer.status).type('application/json').send(JSON.stringify(answer.body));
-    },
-  });
-}
-
-async function run(
-  name: RouteName,
-  route: Route,
-  context: ApiContext,
-  request: FastifyRequest,
-  call: Call<RouteName>,
-): Promise<Answer> {
-  // The table ties each name to its handler; TypeScript cannot follow a name that is not a constant.
-  const handler = handlers[name] as Handler<RouteName>;
-  const key = route.idempotencyKey ? request.headers['idempotency-key'] : undefined;
-  if (typeof key !== 'string') return handler(context, call);
-  const idempotency = idempotentRequest(name, call.caller, key, call.params, request.body);
-  const { waitSeconds = 60 } = (call.body ?? {}) as { waitSeconds?: number };
-  const successStatus = 201 in route.responses ? 201 : 200;
-  return runOnce(context, idempotency, { waitSeconds, successStatus }, () =>
-    handler(context, { ...call, idempotency }),
-  );
-}
-
-async function stream(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  context: ApiContext,
-  options: HttpOptions,
-  call: Call<RouteName>,
-): Promise<void> {
-  const { caller } = call;
-  const { id } = call.params as { id?: string };
-  const { after, project } = call.query as { after?: string; project?: string };
-  const filter =
-    id === undefined
-      ? { tenant: caller.owner.tenant, project: projectOf(caller, project) }
-      : { tenant: caller.owner.tenant, subject: (await context.sandboxes.get(caller, id)).id };
-  const last = request.headers['last-event-id'];
-  const resume = typeof last === 'string' ? last : after;
-  const from = resume === undefined ? await context.store.events.end() : position(resume);
-  const name = callerName(caller);
-  requireRoomForStream(name);
-  const key = await context.keys.watch(caller);
-  reply.hijack();
-  const source = (signal: AbortSignal) => context.feed.follow(filter, from, signal);
-  try {
-    await streamEvents(reply.raw, { caller: name, from, until: [options.shutdown, key.signal], source });
-  } catch (error) {
-    options.log.warn({ err: error, request: request.id }, 'an event stream broke');
-    reply.raw.destroy();
-  } finally {
-    key.stop();
-  }
-}
-
 function unknownRoute(request: FastifyRequest): CaissonError {
   const path = request.url.split('?', 1)[0]?.slice(0, 200);
   return new CaissonError('route_not_found', `there is no route ${request.method} ${path}`);
 }
 
-function sandboxOf(params: unknown, body: unknown): string | undefined {
-  for (const value of [params, body]) {
-    const { id } = (value ?? {}) as { id?: unknown };
-    if (isId('sandbox', id)) return id;
-  }
-  return undefined;
-}
-
 function observe(context: ApiContext, log: Logger, request: FastifyRequest, reply: FastifyReply): void {
-  const { route } = request.routeOptions.config as { route?: string };
+  const { route } = request.routeOptions.config;
   const seconds = reply.elapsedTime / 1000;
   const name = route ?? 'other';
   context.metrics.request(name, reply.statusCode, seconds);

@@ -1,4 +1,4 @@
-import { problemMediaType, problemSchema, type Route, routeNames, routes } from '@caisson/contract';
+import { byteForms, problemMediaType, problemSchema, type Route, routeNames, routes } from '@caisson/contract';
 import { z } from 'zod';
 
 /** The OpenAPI 3.1 document, from the table of routes and from nothing else. */
@@ -34,10 +34,10 @@ function operation(name: string, route: Route): Record<string, unknown> {
     });
   }
   const answers = Object.entries(route.responses).map(([status, schema]) => {
-    const content: Record<string, unknown> = { 'application/json': { schema: json(schema, 'output') } };
-    if (route.stream) content['text/event-stream'] = { schema: json(route.stream, 'output') };
-    return [status, { description: route.summary, content }];
+    const content = answerContent(route, schema);
+    return [status, { description: route.summary, ...(Object.keys(content).length > 0 ? { content } : {}) }];
   });
+  const body = bodyContent(route);
   return {
     operationId: name,
     summary: route.summary,
@@ -45,7 +45,8 @@ function operation(name: string, route: Route): Record<string, unknown> {
     'x-scope': route.scope,
     ...(route.scope === null ? { security: [] } : {}),
     ...(parameters.length > 0 ? { parameters } : {}),
-    ...(route.body ? { requestBody: { content: { 'application/json': { schema: json(route.body, 'input') } } } } : {}),
+    ...(route.webSocket ? { 'x-websocket': true } : {}),
+    ...(body ? { requestBody: { content: body } } : {}),
     responses: {
       ...Object.fromEntries(answers),
       default: {
@@ -56,13 +57,27 @@ function operation(name: string, route: Route): Record<string, unknown> {
   };
 }
 
+/** Bytes have a media type and no schema, as OpenAPI 3.1 wants it. */
+function answerContent(route: Route, schema: z.ZodType): Record<string, unknown> {
+  if (route.webSocket) return {};
+  const events = route.stream ? { [byteForms.events]: { schema: json(route.stream, 'output') } } : {};
+  if (route.download) return route.download === 'events' ? events : { [byteForms[route.download]]: {} };
+  const accepted = route.accepts ? { [byteForms[route.accepts]]: {} } : {};
+  return { 'application/json': { schema: json(schema, 'output') }, ...events, ...accepted };
+}
+
+function bodyContent(route: Route): Record<string, unknown> | undefined {
+  if (route.upload) return { [byteForms[route.upload]]: {} };
+  return route.body && { 'application/json': { schema: json(route.body, 'input') } };
+}
+
 function fields(schema: z.ZodObject | undefined, place: 'path' | 'query'): Record<string, unknown>[] {
   if (!schema) return [];
-  return Object.entries(schema.shape).map(([name, field]) => ({
+  return Object.entries(schema.shape as Record<string, z.ZodType>).map(([name, field]) => ({
     name,
     in: place,
-    required: place === 'path',
-    schema: json(field as z.ZodType, 'input'),
+    required: place === 'path' || !field.safeParse(undefined).success,
+    schema: json(field, 'input'),
   }));
 }
 

@@ -1,6 +1,7 @@
-import { CaissonError, problemMediaType, toProblem } from '@caisson/contract';
+import { CaissonError, problemMediaType, type Route, type RouteName, routes, toProblem } from '@caisson/contract';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from '../telemetry/log.ts';
+import { lingerOver } from './upload-body.ts';
 
 /** What fastify and Node say before our own code runs, as our errors. */
 const foreignCodes: Record<string, CaissonError> = {
@@ -31,11 +32,17 @@ export function translate(error: unknown, log: Logger, requestId: string): Caiss
 
 export function sendProblem(reply: FastifyReply, request: FastifyRequest, error: CaissonError): FastifyReply {
   if (error.status === 429 || error.status === 503) reply.header('retry-after', '1');
-  // What was refused before its body was read is not read to its end either.
-  if (!request.raw.complete) reply.header('connection', 'close');
+  // What was refused before its body was read is not read to its end either, but for the upload of somebody we know.
+  if (request.caller !== undefined && isUpload(request)) lingerOver(request.raw);
+  else if (!request.raw.complete) reply.header('connection', 'close');
   if (error.status === 401) reply.header('www-authenticate', 'Bearer');
   return reply
     .code(error.status)
     .type(problemMediaType)
     .send(JSON.stringify(toProblem(error, request.id)));
+}
+
+export function isUpload(request: FastifyRequest): boolean {
+  const name = request.routeOptions.config.route as RouteName | undefined;
+  return name !== undefined && (routes[name] as Route).upload !== undefined;
 }

@@ -1,11 +1,11 @@
-import { CaissonError, isId, profileRef, type RouteName } from '@caisson/contract';
+import { CaissonError, isId, profileRef, type systemRoutes } from '@caisson/contract';
 import { blueprintDigest } from '@caisson/workspace-composition/digest';
 import { normalize } from '../sandbox/compose.ts';
 import { requireScope } from '../tenancy/caller.ts';
 import type { Handlers } from './handler.ts';
 import { ok, page } from './sandbox-handlers.ts';
 
-type SystemRoute = Exclude<RouteName, `sandbox.${string}` | 'event.list'>;
+type SystemRoute = Exclude<keyof typeof systemRoutes, 'event.list'>;
 
 export const systemHandlers: Handlers<SystemRoute> = {
   'profile.list': async ({ profiles }) => ok({ items: profiles.list() }),

@@ -1,0 +1,118 @@
+import { type IncomingHttpHeaders, type IncomingMessage, STATUS_CODES } from 'node:http';
+import type { Duplex } from 'node:stream';
+import {
+  CaissonError,
+  problemMediaType,
+  type Route,
+  routeNames,
+  routes,
+  toProblem,
+  type WebSocketRouteName,
+  webSocketKeyPrefix,
+  webSocketProtocol,
+} from '@caisson/contract';
+import type { FastifyInstance } from 'fastify';
+import { WebSocketServer } from 'ws';
+import { callerName, requireScope } from '../tenancy/caller.ts';
+import { AttachedSocket, maxMessageBytes } from './attached-socket.ts';
+import { authenticate } from './authenticate.ts';
+import type { ApiContext, SocketHandler } from './handler.ts';
+import { guardHost } from './host-guard.ts';
+import type { HttpOptions } from './http-options.ts';
+import { liveStreams } from './open-streams.ts';
+import { parseRequest } from './parse-request.ts';
+import { translate } from './problem-reply.ts';
+import { socketHandlers } from './process-attach.ts';
+
+const socketRoutes = routeNames
+  .filter((name): name is WebSocketRouteName => (routes[name] as Route).webSocket === true)
+  .map((name) => ({ name, pattern: new RegExp(`^${routes[name].path.replace(/\{(\w+)\}/g, '(?<$1>[^/]{1,100})')}$`) }));
+
+/** WebSockets on the listener of the rest: the same guard, the same keys, scopes and owners, before there is a socket. */
+export function acceptUpgrades(app: FastifyInstance, context: ApiContext, options: HttpOptions): void {
+  const server = new WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    maxPayload: maxMessageBytes,
+    perMessageDeflate: false,
+    // Never the one with the key: an answer must not repeat it.
+    handleProtocols: (offered) => (offered.has(webSocketProtocol) ? webSocketProtocol : false),
+  });
+  app.server.on('upgrade', (request: IncomingMessage, stream: Duplex, head: Buffer) => {
+    stream.on('error', () => {});
+    upgrade(server, context, options, request, stream, head).catch((error) => {
+      refuse(stream, translate(error, options.log, 'upgrade'));
+    });
+  });
+}
+
+async function upgrade(
+  server: WebSocketServer,
+  context: ApiContext,
+  options: HttpOptions,
+  request: IncomingMessage,
+  stream: Duplex,
+  head: Buffer,
+): Promise<void> {
+  guardHost(options.listener, request.headers, options.allowHosts);
+  const [path = '', query = ''] = (request.url ?? '').split('?', 2);
+  const { name, params } = findRoute(path);
+  const route: Route = routes[name];
+  const caller = await authenticate(options.listener, withKey(request.headers), context.keys);
+  if (route.scope !== null) requireScope(caller, route.scope);
+  const parsed = parseRequest(route, {
+    params,
+    query: Object.fromEntries(new URLSearchParams(query)),
+    body: undefined,
+  });
+  const { headers } = request;
+  const { shutdown } = options;
+  const who = callerName(caller);
+  // The table ties each name to its handler; TypeScript cannot follow a name that is not a constant.
+  const handler = socketHandlers[name] as SocketHandler<WebSocketRouteName>;
+  const use = await handler(context, { caller, headers, shutdown, ...parsed } as Parameters<typeof handler>[1]);
+  liveStreams.requireRoom(who);
+  const key = await context.keys.watch(caller);
+  // It may have left meanwhile; its `close` has passed by then.
+  if (stream.destroyed) return key.stop();
+  const leave = liveStreams.enter(who);
+  stream.once('close', () => {
+    key.stop();
+    leave();
+  });
+  server.handleUpgrade(request, stream, head, (webSocket) => {
+    const socket = new AttachedSocket(webSocket, [shutdown, key.signal]);
+    use(socket).catch((error) => {
+      options.log.warn({ err: error }, 'an attachment broke');
+      socket.fail(error);
+    });
+  });
+}
+
+/** A browser cannot send headers with a WebSocket; it offers its key as a protocol. */
+function withKey(headers: IncomingHttpHeaders): IncomingHttpHeaders {
+  if (headers.authorization !== undefined) return headers;
+  const offered = (headers['sec-websocket-protocol'] ?? '').split(',').map((name) => name.trim());
+  const key = offered.find((name) => name.startsWith(webSocketKeyPrefix));
+  return key === undefined ? headers : { ...headers, authorization: `Bearer ${key.slice(webSocketKeyPrefix.length)}` };
+}
+
+function findRoute(path: string): { name: WebSocketRouteName; params: Record<string, string> } {
+  for (const { name, pattern } of socketRoutes) {
+    const match = pattern.exec(path);
+    if (match) return { name, params: { ...match.groups } };
+  }
+  throw new CaissonError('route_not_found', `there is no WebSocket ${path.slice(0, 200)}`);
+}
+
+function refuse(stream: Duplex, error: CaissonError): void {
+  if (!stream.writable) return void stream.destroy();
+  const body = JSON.stringify(toProblem(error));
+  const head = [
+    `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status] ?? ''}`,
+    'connection: close',
+    `content-type: ${problemMediaType}`,
+    `content-length: ${Buffer.byteLength(body)}`,
+  ];
+  stream.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+}
