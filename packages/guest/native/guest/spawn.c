@@ -61,12 +61,21 @@ static size_t count_own(void) {
   return count;
 }
 
+/* Who a process is; a runtime sets some of them for the guest, and they are not its children's. */
+static bool is_identity(const char *entry, size_t length) {
+  static const char *const identity[] = {"HOME", "USER", "SHELL"};
+  for (size_t i = 0; i < 3; i++)
+    if (strlen(identity[i]) == length && memcmp(identity[i], entry, length) == 0) return true;
+  return false;
+}
+
 /* What the sandbox was launched with, where the caller's do not name it. The strings are the guest's own. */
 static size_t own_env(char **list, struct slice params) {
   size_t count = 0;
   for (char **entry = environ; *entry != NULL; entry++) {
     const char *equals = strchr(*entry, '=');
-    if (equals != NULL && !is_given(params, *entry, (size_t)(equals - *entry))) list[count++] = *entry;
+    size_t length = equals == NULL ? 0 : (size_t)(equals - *entry);
+    if (length > 0 && !is_identity(*entry, length) && !is_given(params, *entry, length)) list[count++] = *entry;
   }
   return count;
 }
@@ -78,7 +87,8 @@ static size_t login_env(char **list, char *text, size_t room, const struct accou
                           pty ? "xterm-256color" : "dumb"};
   size_t count = 0;
   for (size_t i = 0; i < 5; i++) {
-    if (getenv(variables[i]) != NULL || is_given(params, variables[i], strlen(variables[i]))) continue;
+    bool own = getenv(variables[i]) != NULL && !is_identity(variables[i], strlen(variables[i]));
+    if (own || is_given(params, variables[i], strlen(variables[i]))) continue;
     int size = snprintf(text, room, "%s=%s", variables[i], values[i]);
     if (size < 0 || (size_t)size >= room) continue;
     list[count++] = text;
