@@ -42,7 +42,8 @@ const variants = {
     name: 'caisson-guest-debug',
     folders: ['wire', 'guest', 'file', 'host'],
     files: ['main.c'],
-    flags: ['-O1', '-g', '-fno-omit-frame-pointer'],
+    // Valgrind knows fork, and not a child that shares the memory.
+    flags: ['-O1', '-g', '-fno-omit-frame-pointer', '-DCAISSON_PLAIN_FORK'],
   },
   test: { name: 'guest-test', folders: ['wire', 'guest', 'file', 'host', 'test'], files: [], flags: sanitized },
   fuzz: { name: 'guest-fuzz', folders: ['wire', 'guest', 'file', 'host', 'fuzz'], files: [], flags: sanitized },

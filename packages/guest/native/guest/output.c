@@ -1,6 +1,7 @@
 /* Output of processes: from the pipe into the ring, from the ring to the one attachment. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -34,34 +35,33 @@ static void finish_if_all_sent(struct output *o) {
   channel_end(ch);
 }
 
-static void on_output(struct watch *watch, uint32_t events) {
-  (void)events;
-  struct output *o = container_of(watch, struct output, watch);
-  size_t total = 0;
-  while (total < turn_bytes) {
+/* What the pipe has, as far as one turn and the ring go. */
+static void take(struct output *o) {
+  for (size_t total = 0; total < turn_bytes;) {
     size_t room;
     o->ring.floor = floor_of(o);
     uint8_t *at = ring_room(&o->ring, &room);
-    if (at == NULL) {
-      /* Full: the process waits. A silenced watch would still report a hang-up without end, so it goes. */
-      loop_unwatch(watch);
-      break;
-    }
-    ssize_t n = read(watch->fd, at, room);
-    if (n < 0 && (errno == EAGAIN || errno == EINTR)) break;
-    if (n <= 0) {
-      /* End of a pipe; EIO is the end of a terminal. */
-      output_close(o);
-      break;
-    }
+    /* Full: the process waits. A silenced watch would still report a hang-up without end, so it goes. */
+    if (at == NULL) return loop_unwatch(&o->watch);
+    ssize_t n = read(o->watch.fd, at, room);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    /* End of a pipe; EIO is the end of a terminal. */
+    if (n <= 0) return output_close(o);
     ring_add(&o->ring, (size_t)n);
     total += (size_t)n;
     if (n >= 65536 && !o->large_pipe) {
       o->large_pipe = true;
-      fcntl(watch->fd, F_SETPIPE_SZ, large_pipe_bytes);
+      fcntl(o->watch.fd, F_SETPIPE_SZ, large_pipe_bytes);
     }
-    if ((size_t)n < room) break;
+    if ((size_t)n < room) return;
   }
+}
+
+static void on_output(struct watch *watch, uint32_t events) {
+  struct output *o = container_of(watch, struct output, watch);
+  /* An end with nothing before it: a command that says nothing costs no ring. */
+  if ((events & (EPOLLIN | EPOLLHUP)) == EPOLLHUP && !o->process->pty) output_close(o);
+  else take(o);
   if (o->channel == NULL) return;
   finish_if_all_sent(o);
   if (o->channel != NULL && o->process->stage != STARTING) channel_ready(o->channel);
@@ -91,7 +91,8 @@ void output_drain(struct output *o) {
     ring_add(&o->ring, (size_t)n);
     waiting -= (int)n;
   }
-  on_output(&o->watch, EPOLLIN);
+  struct pollfd now = {.fd = o->watch.fd, .events = POLLIN};
+  if (poll(&now, 1, 0) == 1) on_output(&o->watch, (uint32_t)now.revents);
 }
 
 static size_t attach_pull(struct channel *ch, size_t max, struct slice pieces[2]) {
