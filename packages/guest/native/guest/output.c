@@ -13,6 +13,10 @@ enum {
   turn_bytes = 256 * 1024,
   /* A pipe that was once found full gets this size: fewer wake-ups of both sides. Not from the start: it costs time. */
   large_pipe_bytes = 256 * 1024,
+  /* A command that has not ended by then is no short one. More of it would be felt as a stutter of the bulk. */
+  calm_ms = 3,
+  /* What waits in a ring beyond this is bulk. */
+  calm_bytes = 64 * 1024,
 };
 
 /* The first byte that must stay in the ring. */
@@ -95,9 +99,40 @@ void output_drain(struct output *o) {
   if (poll(&now, 1, 0) == 1) on_output(&o->watch, (uint32_t)now.revents);
 }
 
+/*
+ * Bulk waits while a command starts: a short one is then over before the pump, the server that reads it and the program
+ * that fills it have used up their slices of the processors. Bounded, so that many commands slow bulk and never stop it.
+ */
+static struct {
+  struct timer timer;
+  const struct process *for_process;
+} calm;
+
+static void calm_over(struct timer *timer) {
+  (void)timer;
+  calm.for_process = NULL;
+  for (struct process *p = process_first(); p != NULL; p = p->next)
+    for (int i = 0; i < 2; i++)
+      if (p->out[i].channel != NULL && p->stage != STARTING) channel_ready(p->out[i].channel);
+}
+
+void output_calm(const struct process *p) {
+  calm.timer.fire = calm_over;
+  calm.for_process = p;
+  timer_set(&calm.timer, loop_now() + calm_ms);
+}
+
+void output_calm_end(const struct process *p) {
+  if (calm.for_process != p) return;
+  timer_clear(&calm.timer);
+  calm_over(&calm.timer);
+}
+
 static size_t attach_pull(struct channel *ch, size_t max, struct slice pieces[2]) {
   struct output *o = ch->owner;
-  return o->process->stage == STARTING ? 0 : ring_read(&o->ring, o->sent, max, pieces);
+  if (o->process->stage == STARTING) return 0;
+  if (calm.for_process != NULL && o->ring.end - o->sent > calm_bytes) return 0;
+  return ring_read(&o->ring, o->sent, max, pieces);
 }
 
 static void attach_sent(struct channel *ch, size_t size) {

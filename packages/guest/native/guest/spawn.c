@@ -288,6 +288,7 @@ static int start(struct process *p, struct slice params, struct launch *launch) 
   p->launch = launch;
   process_index_pid(p);
   begin_life(p, params, &e);
+  output_calm(p);
   return 0;
 }
 
