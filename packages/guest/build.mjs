@@ -32,7 +32,14 @@ const release = [
   '-static',
   '-s',
 ];
-const sanitized = ['-O1', '-g', '-fno-omit-frame-pointer', '-fsanitize=address,undefined', '-fno-sanitize-recover=all'];
+const sanitized = [
+  '-DCAISSON_KEEP_STDERR',
+  '-O1',
+  '-g',
+  '-fno-omit-frame-pointer',
+  '-fsanitize=address,undefined',
+  '-fno-sanitize-recover=all',
+];
 
 /** `folders` and `files` are below native/; `static` builds prefer musl, the sanitizers need the compiler's own libc. */
 const variants = {
@@ -43,7 +50,7 @@ const variants = {
     folders: ['wire', 'guest', 'file', 'host'],
     files: ['main.c'],
     // Valgrind knows fork, and not a child that shares the memory.
-    flags: ['-O1', '-g', '-fno-omit-frame-pointer', '-DCAISSON_PLAIN_FORK'],
+    flags: ['-O1', '-g', '-fno-omit-frame-pointer', '-DCAISSON_PLAIN_FORK', '-DCAISSON_KEEP_STDERR'],
   },
   test: { name: 'guest-test', folders: ['wire', 'guest', 'file', 'host', 'test'], files: [], flags: sanitized },
   fuzz: { name: 'guest-fuzz', folders: ['wire', 'guest', 'file', 'host', 'fuzz'], files: [], flags: sanitized },

@@ -139,6 +139,20 @@ export function describeProcesses(under: GuestUnderTest): void {
     await process.forget();
   });
 
+  test('the end of input reaches a terminal whose queue was full', async () => {
+    const process = await client().processes.spawn({
+      argv: ['sh', '-c', 'stty -echo; echo ready; sleep 0.5; cat > /dev/null; echo done'],
+      pty: { rows: 24, columns: 80 },
+    });
+    const reader = process.stdout[Symbol.asyncIterator]();
+    await reader.next();
+    await process.stdin.write(Buffer.from('a line of input\n'.repeat(1280)));
+    await process.stdin.end();
+    expect(await process.wait(AbortSignal.timeout(5000))).toMatchObject({ code: 0 });
+    process.detach();
+    await process.forget();
+  });
+
   test('processes are listed with their tags until they are forgotten', async () => {
     const { processes } = client();
     const process = await processes.spawn({ argv: ['sleep', '60'], tags: ['blue', 'green'] });

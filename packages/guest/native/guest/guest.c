@@ -124,6 +124,7 @@ int guest_main(int argc, char **argv) {
   bool create_user = false;
   if (!parse(argc, argv, &options, &create_user)) return 2;
   fill_standard_descriptors();
+  log_prepare();
   close_others_on_exec();
   descriptors_raise();
   /* The programs inside must not read the guest's memory, whatever uid they have gained; and orphans come to it. */
