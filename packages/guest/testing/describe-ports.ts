@@ -76,6 +76,8 @@ export function describePorts(under: GuestUnderTest): void {
     const pid = await under.guest().pid();
     const port = 20_000 + Math.floor(Math.random() * 20_000);
     await ports().listenProxy('http', port);
+    // Held, so that their descriptors stay taken.
+    ports().onProxyClient = ({ stream }) => stream.on('error', () => {});
     const cpu = () => {
       const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
       return 10 * (Number(fields[11]) + Number(fields[12]));
@@ -83,13 +85,14 @@ export function describePorts(under: GuestUnderTest): void {
     const soft = /open files +(\d+)/.exec(readFileSync(`/proc/${pid}/limits`, 'utf8'))?.[1];
     const { descriptors } = await under.guest().client.stats();
     execFileSync('prlimit', ['--pid', String(pid), `--nofile=${descriptors}:`]);
-    const sockets = Array.from({ length: 3 }, () => connect(port, '127.0.0.1'));
+    const sockets = Array.from({ length: 60 }, () => connect(port, '127.0.0.1'));
     for (const socket of sockets) socket.on('error', () => {});
     const before = cpu();
     await delay(1000);
     expect(cpu() - before).toBeLessThan(200);
     execFileSync('prlimit', ['--pid', String(pid), `--nofile=${soft}:`]);
     for (const socket of sockets) socket.destroy();
+    ports().onProxyClient = undefined;
   });
 
   test('connections to the proxy listener are carried to the server, also after it was gone', async () => {

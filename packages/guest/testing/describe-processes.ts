@@ -146,7 +146,7 @@ export function describeProcesses(under: GuestUnderTest): void {
     });
     const reader = process.stdout[Symbol.asyncIterator]();
     await reader.next();
-    await process.stdin.write(Buffer.from('a line of input\n'.repeat(1280)));
+    await process.stdin.write(Buffer.from('a line of input\n'.repeat(20_000)));
     await process.stdin.end();
     expect(await process.wait(AbortSignal.timeout(5000))).toMatchObject({ code: 0 });
     process.detach();
