@@ -32,7 +32,14 @@ const release = [
   '-static',
   '-s',
 ];
-const sanitized = ['-O1', '-g', '-fno-omit-frame-pointer', '-fsanitize=address,undefined', '-fno-sanitize-recover=all'];
+const sanitized = [
+  '-DCAISSON_KEEP_STDERR',
+  '-O1',
+  '-g',
+  '-fno-omit-frame-pointer',
+  '-fsanitize=address,undefined',
+  '-fno-sanitize-recover=all',
+];
 
 const program = ['wire', 'guest', 'file', 'host', 'unpack'];
 
@@ -44,7 +51,8 @@ const variants = {
     name: 'caisson-guest-debug',
     folders: program,
     files: ['main.c'],
-    flags: ['-O1', '-g', '-fno-omit-frame-pointer'],
+    // Valgrind knows fork, and not a child that shares the memory.
+    flags: ['-O1', '-g', '-fno-omit-frame-pointer', '-DCAISSON_PLAIN_FORK', '-DCAISSON_KEEP_STDERR'],
   },
   test: { name: 'guest-test', folders: [...program, 'test'], files: [], flags: sanitized },
   fuzz: { name: 'guest-fuzz', folders: [...program, 'fuzz'], files: [], flags: sanitized },

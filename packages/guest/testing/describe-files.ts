@@ -8,7 +8,7 @@ const denied = { context: { guestCode: 'permission_denied' } };
 
 export function describeFiles(under: GuestUnderTest): void {
   const files = () => under.guest().client.files;
-  const exec = (script: string) => under.guest().client.processes.exec(['sh', '-c', script]);
+  const exec = (script: string, options = {}) => under.guest().client.processes.exec(['sh', '-c', script], options);
   const paths = async (list: Promise<{ entries: { path: string }[] }>) => (await list).entries.map(({ path }) => path);
 
   test('a recursive chmod by root changes no file that a link of the user points to', async () => {
@@ -210,6 +210,58 @@ export function describeFiles(under: GuestUnderTest): void {
     );
     await expect(files().tarIn('t4', await files().readAll('s/e.tar'))).rejects.toThrow();
     await expect(files().tarIn('t5', Buffer.alloc(2000, 1))).rejects.toMatchObject({ code: 'request_invalid' });
+  });
+
+  test('files with several names go out of tar, and come in, as one', async () => {
+    await exec('mkdir -p hl/sub; cd hl; echo once > a; ln a sub/b; ln a c');
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of files().tarOut('hl')) chunks.push(Buffer.from(chunk));
+    await files().tarIn('hl2', Buffer.concat(chunks));
+    expect(
+      text(
+        (await exec('stat -c %h hl2/a; cmp hl2/a hl2/sub/b && stat -c %i hl2/a hl2/c hl2/sub/b | sort -u | wc -l'))
+          .stdout,
+      ),
+    ).toBe('3\n1\n');
+  });
+
+  test('a user that stops its workers holds up no other user, and they are killed when their request is cancelled', async () => {
+    const { processes } = under.guest().client;
+    const stopper = await processes.spawn({ argv: ['sh', '-c', 'while :; do kill -STOP -1; done'] });
+    const leaving = new AbortController();
+    const { signal } = leaving;
+    const hanging = Array.from({ length: 20 }, () => files().stat('/etc/passwd', { signal }));
+    hanging.push(files().write('stopped', slowly(), { signal }));
+    await delay(300);
+    for (let n = 0; n < 20; n += 1) await files().stat('/etc/passwd', { user: 'root' });
+    leaving.abort();
+    await Promise.allSettled(hanging);
+    await stopper.signal(9);
+    await stopper.wait();
+    stopper.detach();
+    await stopper.forget();
+    const stopped = async () => {
+      const script = "grep -ls 'State:.*stopped' /proc/[0-9]*/status | wc -l";
+      return Number(text((await processes.exec(['sh', '-c', script], { user: 'root' })).stdout));
+    };
+    await expect.poll(stopped, { timeout: 10_000, interval: 200 }).toBe(0);
+  });
+
+  async function* slowly(): AsyncGenerator<Uint8Array> {
+    for (let n = 0; n < 100; n += 1) {
+      yield Buffer.alloc(1000);
+      await delay(100);
+    }
+  }
+
+  test('a worker that is killed while it writes leaves nothing behind', async () => {
+    await files().mkdir('killed');
+    const writing = files().write('killed/file', slowly());
+    writing.catch(() => {});
+    await delay(200);
+    await exec('pkill -9 caisson-files', { user: 'root' });
+    await expect(writing).rejects.toThrow();
+    expect(text((await exec('ls -A killed')).stdout)).toBe('');
   });
 
   test('the guest never calls statx', async ({ skip }) => {

@@ -1,4 +1,7 @@
-import { createServer } from 'node:net';
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import type { GuestUnderTest } from './guest-under-test.ts';
 
@@ -67,6 +70,29 @@ export function describePorts(under: GuestUnderTest): void {
     setTimeout(() => server.listen(port, '127.0.0.1'), 300);
     await ports().wait(port, { timeoutMs: 5000 });
     server.close();
+  });
+
+  test('a guest without a free descriptor does not turn in circles', async () => {
+    const pid = await under.guest().pid();
+    const port = 20_000 + Math.floor(Math.random() * 20_000);
+    await ports().listenProxy('http', port);
+    // Held, so that their descriptors stay taken.
+    ports().onProxyClient = ({ stream }) => stream.on('error', () => {});
+    const cpu = () => {
+      const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
+      return 10 * (Number(fields[11]) + Number(fields[12]));
+    };
+    const soft = /open files +(\d+)/.exec(readFileSync(`/proc/${pid}/limits`, 'utf8'))?.[1];
+    const { descriptors } = await under.guest().client.stats();
+    execFileSync('prlimit', ['--pid', String(pid), `--nofile=${descriptors}:`]);
+    const sockets = Array.from({ length: 60 }, () => connect(port, '127.0.0.1'));
+    for (const socket of sockets) socket.on('error', () => {});
+    const before = cpu();
+    await delay(1000);
+    expect(cpu() - before).toBeLessThan(200);
+    execFileSync('prlimit', ['--pid', String(pid), `--nofile=${soft}:`]);
+    for (const socket of sockets) socket.destroy();
+    ports().onProxyClient = undefined;
   });
 
   test('connections to the proxy listener are carried to the server, also after it was gone', async () => {

@@ -60,6 +60,35 @@ export function describeProcesses(under: GuestUnderTest): void {
     expect(stubborn).toMatchObject({ why: 'timed_out', signal: 9 });
   });
 
+  test('a user that stops all of its processes holds up nobody else', async () => {
+    const { processes } = client();
+    const stopper = await processes.spawn({ argv: ['sh', '-c', 'while :; do kill -STOP -1; done'] });
+    const stopped = Array.from({ length: 100 }, () => processes.spawn({ argv: ['true'], attach: false }));
+    for (const one of stopped) one.catch(() => {});
+    for (let n = 0; n < 100; n += 1)
+      expect(await processes.exec(['true'], { user: 'root' })).toMatchObject({ code: 0 });
+    await stopper.signal(9);
+    await exec('kill -CONT -1', { user: 'root' });
+    for (const one of await Promise.all(stopped)) {
+      await one.wait();
+      await one.forget();
+    }
+    stopper.detach();
+    await stopper.wait();
+    await stopper.forget();
+  });
+
+  test('a program dies of memory before the guest, and has the limits the guest was given', async () => {
+    const found = await exec('sleep 0.1; cat /proc/self/oom_score_adj /proc/1/oom_score_adj; ulimit -n', {
+      user: 'root',
+    });
+    const [own, guest, files] = text(found.stdout).trim().split('\n').map(Number);
+    expect((own ?? 0) - (guest ?? 0)).toBe(200);
+    const limits = (await exec('grep "open files" /proc/1/limits', { user: 'root' })).stdout;
+    const [soft = 0, hard = 0] = text(limits).match(/\d+/g)?.map(Number) ?? [];
+    expect(soft).toBe(Math.max(files ?? 0, Math.min(hard, 65_536)));
+  });
+
   test('stdin is written, slowly read, and closed', async () => {
     const input = Buffer.alloc(1_000_000, 'abcdefg');
     const result = await exec('sleep 0.2; cat', { input });
@@ -111,6 +140,20 @@ export function describeProcesses(under: GuestUnderTest): void {
     const output = (await reading).replaceAll('\r', '');
     expect(output).toBe('24 80\nhello\n40 132\ngot hello\nyes\n');
     expect(await process.wait()).toMatchObject({ code: 0, stdoutBytes: process.stdout.offset });
+    await process.forget();
+  });
+
+  test('the end of input reaches a terminal whose queue was full', async () => {
+    const process = await client().processes.spawn({
+      argv: ['sh', '-c', 'stty -echo; echo ready; sleep 0.5; cat > /dev/null; echo done'],
+      pty: { rows: 24, columns: 80 },
+    });
+    const reader = process.stdout[Symbol.asyncIterator]();
+    await reader.next();
+    await process.stdin.write(Buffer.from('a line of input\n'.repeat(20_000)));
+    await process.stdin.end();
+    expect(await process.wait(AbortSignal.timeout(5000))).toMatchObject({ code: 0 });
+    process.detach();
     await process.forget();
   });
 

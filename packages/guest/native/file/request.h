@@ -20,6 +20,8 @@ enum { record_bytes = 60 * 1024, path_bytes = CAISSON_LIMIT_PATH_MAX + 1 };
 void reply_data(const void *at, size_t size);
 void reply_result(const struct writer *result);
 void reply_nothing(void);
+/* The end of the data, after a result that came first. */
+void reply_end(void);
 void reply_error(int error, const char *what);
 void reply_code(uint8_t code, int error, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void reply_taken(size_t size);

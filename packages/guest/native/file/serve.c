@@ -80,6 +80,7 @@ void reply_data(const void *at, size_t size) {
 }
 
 void reply_result(const struct writer *result) { send_packet(FROM_RESULT, 0, result->at, result->size, -1); }
+void reply_end(void) { send_packet(FROM_END, 0, NULL, 0, -1); }
 void reply_nothing(void) { send_packet(FROM_RESULT, 0, NULL, 0, -1); }
 
 static void send_taken(void) {

@@ -102,6 +102,49 @@ static bool describe(struct tar_member *m, int directory, const char *name, cons
   }
 }
 
+/* Files with several names that went out already, each with its first name. */
+enum { names_max = 65536, name_bytes_max = 8 * 1024 * 1024, name_buckets = 4096 };
+
+struct first_name {
+  struct first_name *next;
+  dev_t device;
+  ino_t inode;
+  char path[];
+};
+
+static struct {
+  struct first_name *buckets[name_buckets];
+  size_t count, bytes;
+} names;
+
+/* The first name of this file, or NULL, and then this is it. Beyond the bounds files go out whole, as if they were two. */
+static const char *seen_before(const struct stat *st, const char *path) {
+  struct first_name **bucket = &names.buckets[(st->st_ino ^ st->st_dev) % name_buckets];
+  for (const struct first_name *one = *bucket; one != NULL; one = one->next)
+    if (one->inode == st->st_ino && one->device == st->st_dev) return one->path;
+  size_t size = strlen(path) + 1;
+  if (names.count == names_max || names.bytes + size > name_bytes_max) return NULL;
+  struct first_name *one = malloc(sizeof *one + size);
+  if (one == NULL) return NULL;
+  *one = (struct first_name){*bucket, st->st_dev, st->st_ino};
+  memcpy(one->path, path, size);
+  *bucket = one;
+  names.count++;
+  names.bytes += size;
+  return NULL;
+}
+
+static void forget_names(void) {
+  for (size_t i = 0; i < name_buckets; i++) {
+    while (names.buckets[i] != NULL) {
+      struct first_name *one = names.buckets[i];
+      names.buckets[i] = one->next;
+      free(one);
+    }
+  }
+  names.count = names.bytes = 0;
+}
+
 static void add(int directory, const char *name, const char *path, const struct stat *found) {
   static struct tar_member member;
   static uint8_t header[32 * tar_block];
@@ -116,8 +159,14 @@ static void add(int directory, const char *name, const char *path, const struct 
     }
   }
   if (describe(&member, directory, name, path, &st)) {
+    const char *earlier = st.st_nlink > 1 && fd >= 0 ? seen_before(&st, path) : NULL;
+    if (earlier != NULL) {
+      member.type = '1';
+      member.size = 0;
+      strcpy(member.link, earlier);
+    }
     put(header, tar_encode(&member, header));
-    if (fd >= 0) put_content(fd, member.size);
+    if (fd >= 0 && earlier == NULL) put_content(fd, member.size);
     archive.entries++;
   }
   if (fd >= 0) close(fd);
@@ -153,6 +202,7 @@ void do_tar_out(struct slice params) {
     if (archive.entries == 0) error = EACCES;
   }
   for (size_t i = 0; i < archive.exclude_count; i++) free(archive.exclude[i]);
+  forget_names();
   if (error != 0) return reply_error(error, path);
   put_zeros(2 * tar_block);
   flush();

@@ -86,7 +86,38 @@ static int set_attributes(int fd, struct slice params, const struct stat *old) {
   return fchmod(fd, mode) == 0 ? 0 : errno;
 }
 
+static void path_of_fd(int fd, char path[32]) { snprintf(path, 32, "/proc/self/fd/%d", fd); }
+
+/*
+ * A file to write to. Without a name where the filesystem has that, so that a killed worker leaves nothing behind; then
+ * `temporary` is empty, and it gets its name when it is whole. -1 and errno.
+ */
+static int open_temporary(int directory, char temporary[32]) {
+  char path[32];
+  int fd = openat(directory, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
+  temporary[0] = 0;
+  if (fd >= 0) path_of_fd(fd, path);
+  if (fd >= 0 && faccessat(AT_FDCWD, path, F_OK, 0) == 0) return fd;
+  if (fd >= 0) close(fd); /* without /proc it could not be named */
+  temporary_name(temporary);
+  fd = openat(directory, temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd >= 0) temporary_made(directory, temporary);
+  return fd;
+}
+
+/* Gives a file without a name one: the target's where that is not taken, else a temporary to rename. */
+static int give_name(int fd, int directory, char temporary[32], const char *name, bool create) {
+  char path[32];
+  path_of_fd(fd, path);
+  if (create) return linkat(AT_FDCWD, path, directory, name, AT_SYMLINK_FOLLOW) == 0 ? 0 : errno;
+  temporary_name(temporary);
+  if (linkat(AT_FDCWD, path, directory, temporary, AT_SYMLINK_FOLLOW) != 0) return errno;
+  temporary_made(directory, temporary);
+  return 0;
+}
+
 static int finish(int directory, const char *temporary, const char *name, bool create) {
+  if (temporary[0] == 0) return 0;
   if (!create) return renameat(directory, temporary, directory, name) == 0 ? 0 : errno;
   /* linkat fails when the name is there, which a rename would not; the temporary's name goes after it. */
   if (linkat(directory, temporary, directory, name, 0) != 0) return errno;
@@ -109,17 +140,16 @@ static void write_whole(struct slice params, char path[path_bytes], bool create)
     return reply_code(CAISSON_ERROR_INVALID_ARGUMENT, EINVAL, "%.400s is not a regular file", path);
   }
   char temporary[32];
-  temporary_name(temporary);
-  int fd = openat(directory, temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  int fd = open_temporary(directory, temporary);
   if (fd < 0) {
     error = errno;
     close(directory);
     return reply_error(error, path);
   }
-  temporary_made(directory, temporary);
   error = copy_input(fd, 0);
   if (error == 0) error = set_attributes(fd, params, exists ? &old : NULL);
   if (error == 0 && message_bool(params, CAISSON_TAG_FILE_WRITE_SYNC) && fsync(fd) != 0) error = errno;
+  if (error == 0 && temporary[0] == 0) error = give_name(fd, directory, temporary, name, create);
   if (close(fd) != 0 && error == 0) error = errno;
   if (error == 0) error = finish(directory, temporary, name, create);
   if (error != 0) temporary_discard();

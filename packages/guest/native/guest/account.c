@@ -6,8 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
+
+#include "raw-call.h"
 
 enum {
   /* Larger files are cut: an /etc/passwd of a sandbox is its users' to write. */
@@ -210,9 +211,10 @@ bool account_name_of_gid(uint32_t gid, char name[33]) { return name_of("/etc/gro
 
 int account_become(const struct account *account) {
   /* Root of the guest stays as it is: there is nothing to give up, and a namespace may forbid setgroups. */
-  if (account->uid == 0 && account->gid == 0 && getuid() == 0 && getgid() == 0) return 0;
-  if (syscall(SYS_setgroups, account->group_count, account->groups) != 0) return errno;
-  if (syscall(SYS_setresgid, account->gid, account->gid, account->gid) != 0) return errno;
-  if (syscall(SYS_setresuid, account->uid, account->uid, account->uid) != 0) return errno;
-  return 0;
+  bool is_root = raw_call(SYS_getuid, 0, 0, 0, 0) == 0 && raw_call(SYS_getgid, 0, 0, 0, 0) == 0;
+  if (account->uid == 0 && account->gid == 0 && is_root) return 0;
+  long done = raw_call(SYS_setgroups, (long)account->group_count, (long)account->groups, 0, 0);
+  if (done == 0) done = raw_call(SYS_setresgid, account->gid, account->gid, account->gid, 0);
+  if (done == 0) done = raw_call(SYS_setresuid, account->uid, account->uid, account->uid, 0);
+  return (int)-done;
 }

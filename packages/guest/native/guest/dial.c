@@ -24,7 +24,7 @@ static uint8_t boot[16];
 static uint8_t secret[32];
 static bool has_secret, stopped, refused;
 static unsigned attempt;
-static struct timer redial, deadline, keepalive;
+static struct timer redial, deadline, keepalive, relay_rest;
 static struct watch relay = {.fd = -1};
 
 const uint8_t *boot_id(void) { return boot; }
@@ -163,6 +163,7 @@ void handshake_frame(uint8_t type, struct slice payload) {
   connection.peer_window = (uint32_t)message_uint(payload, CAISSON_TAG_WELCOME_INITIAL_WINDOW, 0);
   connection.peer_channels = (uint32_t)message_uint(payload, CAISSON_TAG_WELCOME_MAX_CHANNELS, 0);
   connection.established = true;
+  log_silence();
   attempt = 0;
   timer_clear(&deadline);
   timer_set(&keepalive, loop_now() + CAISSON_LIMIT_PING_AFTER);
@@ -186,7 +187,13 @@ static void dial(struct timer *timer) {
 static void on_relay(struct watch *watch, uint32_t events) {
   (void)events;
   int fd = accept4(watch->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-  if (fd < 0) return;
+  if (fd < 0) {
+    if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED) return;
+    /* Without a descriptor for it the listener stays ready, and the loop would turn for ever. */
+    loop_unwatch(watch);
+    timer_set(&relay_rest, loop_now() + CAISSON_LIMIT_REDIAL_MIN);
+    return;
+  }
   struct ucred peer;
   socklen_t size = sizeof peer;
   if (stopped || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || peer.uid != 0) {
@@ -199,6 +206,11 @@ static void on_relay(struct watch *watch, uint32_t events) {
   adopt(fd);
 }
 
+static void on_rested(struct timer *timer) {
+  (void)timer;
+  loop_watch(&relay, EPOLLIN);
+}
+
 static bool listen_for_relay(const char *name) {
   struct sockaddr_un address = {.sun_family = AF_UNIX};
   size_t length = strlen(name);
@@ -206,6 +218,7 @@ static bool listen_for_relay(const char *name) {
   memcpy(address.sun_path + 1, name, length);
   relay.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   relay.ready = on_relay;
+  relay_rest.fire = on_rested;
   socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length);
   if (relay.fd < 0 || bind(relay.fd, (struct sockaddr *)&address, size) != 0) return false;
   return listen(relay.fd, 4) == 0 && loop_watch(&relay, EPOLLIN);

@@ -73,6 +73,7 @@ static void on_exit_of(pid_t pid, int status, const struct rusage *usage) {
   }
   if (p == NULL || p->exit_known) return;
   p->exit_known = true;
+  output_calm_end(p);
   p->exit.why = why(p, status);
   p->exit.wait_status = status;
   p->exit.ended_at = wall_now();

@@ -3,7 +3,8 @@
  * client that reads slowly holds a descriptor and not a process.
  *
  * Reading does not wait for the disk: what is not in memory is asked for, and tried again a little later. Only after
- * several tries, or where the filesystem cannot say, the loop waits for one piece.
+ * a second of tries the loop waits for one piece: a disk that cannot be read says so only to one who waits. Files of
+ * filesystems that cannot say what is in memory stay with the worker.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +23,7 @@
 #define RWF_NOWAIT 0x00000008
 #endif
 
-enum { patience = 8, ahead_bytes = 512 * 1024, scratch_bytes = CAISSON_LIMIT_PAYLOAD_MAX + 64 * 1024 };
+enum { patience = 64, ahead_bytes = 512 * 1024, scratch_bytes = CAISSON_LIMIT_PAYLOAD_MAX + 64 * 1024 };
 
 struct file_reader {
   struct job *job;
@@ -65,7 +66,7 @@ static ssize_t read_some(struct file_reader *reader, uint8_t *at, size_t size) {
   struct iovec piece = {at, size};
   if (reader->tries < patience) {
     ssize_t n = syscall(SYS_preadv2, reader->fd, &piece, 1, (long)reader->offset, 0L, RWF_NOWAIT);
-    if (n >= 0 || (errno != EOPNOTSUPP && errno != ENOSYS && errno != EINVAL)) return n;
+    if (n >= 0 || errno != EOPNOTSUPP) return n;
   }
   return pread(reader->fd, at, size, (off_t)reader->offset);
 }

@@ -15,7 +15,9 @@
 
 #include "account.h"
 #include "connection.h"
+#include "descriptors.h"
 #include "job.h"
+#include "launch.h"
 #include "log.h"
 #include "oom.h"
 #include "process.h"
@@ -62,6 +64,7 @@ static void on_trim(struct timer *timer) {
   transmit_trim();
   receive_trim();
   reader_trim();
+  launch_trim();
 }
 
 static void after_turn(void) {
@@ -122,7 +125,9 @@ int guest_main(int argc, char **argv) {
   bool create_user = false;
   if (!parse(argc, argv, &options, &create_user)) return 2;
   fill_standard_descriptors();
+  log_prepare();
   close_others_on_exec();
+  descriptors_raise();
   /* The programs inside must not read the guest's memory, whatever uid they have gained; and orphans come to it. */
   prctl(PR_SET_DUMPABLE, 0);
   if (getpid() != 1) prctl(PR_SET_CHILD_SUBREAPER, 1);

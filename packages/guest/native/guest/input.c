@@ -46,12 +46,17 @@ static ssize_t put(struct input *in, const uint8_t *at, size_t size) {
 static void end_if_done(struct input *in) {
   if (!in->ended || in->pending_size > 0) return;
   struct process *p = container_of(in, struct process, in);
-  in->ended = false;
   if (p->pty) {
     /* The end-of-file character; a terminal has no other end that leaves its output alone. */
     const uint8_t end_of_file = 4;
-    (void)put(in, &end_of_file, 1);
+    if (put(in, &end_of_file, 1) == 0) {
+      /* The terminal's queue is full: when its program has read some of it. */
+      loop_watch(&in->watch, EPOLLOUT);
+      return;
+    }
+    in->ended = false;
   } else {
+    in->ended = false;
     input_close(in);
   }
   answer_done(in, false);
@@ -71,7 +76,7 @@ static void flush_pending(struct input *in) {
   end_if_done(in);
   if (in->watch.fd < 0) return;
   /* With nothing to write only the closing of the other end is of interest, and only to a channel. */
-  if (in->pending_size > 0) loop_watch(&in->watch, EPOLLOUT);
+  if (in->pending_size > 0 || in->ended) loop_watch(&in->watch, EPOLLOUT);
   else if (in->channel != NULL) loop_watch(&in->watch, 0);
   else loop_unwatch(&in->watch);
 }

@@ -14,12 +14,16 @@ enum {
   queue_bytes_max = 8 * 1024 * 1024,
   /* Uploads get more than the usual window from the start: 1 GB/s through a busy server needs about this much. */
   upload_window = 1024 * 1024,
+  /* Input of all jobs that no worker has taken: of clients that send, to workers that wait or were stopped. */
+  input_bytes_max = 32 * 1024 * 1024,
 };
 
 static size_t queued_bytes; /* parameters of all jobs */
+static size_t input_bytes;  /* room for the input of all jobs */
 
 void job_free(struct job *job) {
   queued_bytes -= job->params_size;
+  input_bytes -= job->input_room;
   reader_free(job->reader);
   free(job->params);
   free(job->account);
@@ -155,9 +159,17 @@ static enum outcome on_packet(struct job *job, size_t size, int fd) {
     case FROM_FILE:
       on_file(job, fd, payload, size);
       return OVER;
+    case FROM_END: {
+      struct channel *ch = job->channel;
+      worker_release(job->worker, true);
+      job_free(job);
+      channel_end(ch);
+      return OVER;
+    }
     case FROM_RESULT:
       if (job->channel->method->answer == CAISSON_FIRST) {
         struct writer w = {packet + worker_header, size, size, false};
+        if (job->class == QUICK) worker_reclass(job->worker, STREAM);
         channel_answer(job->channel, &w);
         return GO_ON;
       }
@@ -213,6 +225,20 @@ void job_abandoned(struct job *job) {
   if (ch != NULL) channel_fail(ch, CAISSON_ERROR_IO_ERROR, EIO, "the worker for files ended");
 }
 
+/* As much as is needed, for most workers keep up; the window bounds it. */
+static bool make_input_room(struct job *job, size_t size) {
+  size_t room = job->input_room == 0 ? worker_data_max : job->input_room;
+  while (room < job->input_size + size) room *= 2;
+  if (room == job->input_room) return true;
+  if (input_bytes - job->input_room + room > input_bytes_max) return false;
+  uint8_t *grown = realloc(job->input, room);
+  if (grown == NULL) return false;
+  input_bytes += room - job->input_room;
+  job->input = grown;
+  job->input_room = room;
+  return true;
+}
+
 static void job_data(struct channel *ch, const uint8_t *at, size_t size) {
   struct job *job = ch->owner;
   /* Straight from the receive buffer where the worker keeps up. */
@@ -223,16 +249,15 @@ static void job_data(struct channel *ch, const uint8_t *at, size_t size) {
     size -= part;
   }
   if (size == 0) return;
-  if (job->input == NULL) job->input = malloc(upload_window);
-  if (job->input == NULL) {
+  if (!make_input_room(job, size)) {
     /* Without a worker it waits in the queue, which drops it when its turn comes. */
     bool waiting = job->worker == NULL;
     if (!waiting) worker_release(job->worker, false);
     job->channel = NULL;
     if (!waiting) job_free(job);
-    return channel_fail(ch, CAISSON_ERROR_OUT_OF_MEMORY, ENOMEM, "no memory for the input");
+    return channel_fail(ch, CAISSON_ERROR_LIMIT_REACHED, ENOMEM, "too much input waits to be written");
   }
-  if (job->input_at + job->input_size + size > upload_window) {
+  if (job->input_at + job->input_size + size > job->input_room) {
     memmove(job->input, job->input + job->input_at, job->input_size);
     job->input_at = 0;
   }

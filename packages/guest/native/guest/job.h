@@ -25,7 +25,7 @@ struct job {
   struct account *account;
   /* What the client sent and the worker's socket has not taken. */
   uint8_t *input;
-  size_t input_at, input_size;
+  size_t input_at, input_size, input_room;
   bool begun, input_ended, end_sent;
   /* One packet of the worker that waits for credit. */
   uint8_t *output;
@@ -42,6 +42,7 @@ struct worker {
   struct job *job;
   enum job_class class;
   int64_t idle_since;
+  struct timer deadline;
   struct worker *next;
 };
 
@@ -57,6 +58,7 @@ void worker_assign(struct job *job);
 /* The job needs its worker no more; a worker that is not at rest ends. */
 void worker_release(struct worker *worker, bool at_rest);
 void workers_next(void);
+void worker_reclass(struct worker *worker, enum job_class class);
 
 /* file-reader.c */
 bool reader_begin(struct job *job, int fd, uint64_t offset, uint64_t length);

@@ -13,7 +13,7 @@ static uint64_t taken;
 static int open_in(const char *base, const char *group, const char *name) {
   char path[1024];
   int size = snprintf(path, sizeof path, "%s%s/%s", base, group, name);
-  return size < (int)sizeof path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+  return size < (int)sizeof path ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
 }
 
 /* The group as /proc tells it, else the root of what is mounted: with a cgroup namespace those are the same. */
@@ -62,7 +62,7 @@ static uint64_t kills(void) {
 
 void oom_open(void) {
   char text[4096], v2[512], memory[512], cpu[512];
-  int fd = open("/proc/self/cgroup", O_RDONLY | O_CLOEXEC);
+  int fd = open("/proc/self/cgroup", O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   read_text(fd, text, sizeof text);
   if (fd >= 0) close(fd);
   group_of(text, "", v2);

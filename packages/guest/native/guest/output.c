@@ -1,6 +1,7 @@
 /* Output of processes: from the pipe into the ring, from the ring to the one attachment. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -12,6 +13,10 @@ enum {
   turn_bytes = 256 * 1024,
   /* A pipe that was once found full gets this size: fewer wake-ups of both sides. Not from the start: it costs time. */
   large_pipe_bytes = 256 * 1024,
+  /* A command that has not ended by then is no short one. More of it would be felt as a stutter of the bulk. */
+  calm_ms = 3,
+  /* What waits in a ring beyond this is bulk. */
+  calm_bytes = 64 * 1024,
 };
 
 /* The first byte that must stay in the ring. */
@@ -34,34 +39,33 @@ static void finish_if_all_sent(struct output *o) {
   channel_end(ch);
 }
 
-static void on_output(struct watch *watch, uint32_t events) {
-  (void)events;
-  struct output *o = container_of(watch, struct output, watch);
-  size_t total = 0;
-  while (total < turn_bytes) {
+/* What the pipe has, as far as one turn and the ring go. */
+static void take(struct output *o) {
+  for (size_t total = 0; total < turn_bytes;) {
     size_t room;
     o->ring.floor = floor_of(o);
     uint8_t *at = ring_room(&o->ring, &room);
-    if (at == NULL) {
-      /* Full: the process waits. A silenced watch would still report a hang-up without end, so it goes. */
-      loop_unwatch(watch);
-      break;
-    }
-    ssize_t n = read(watch->fd, at, room);
-    if (n < 0 && (errno == EAGAIN || errno == EINTR)) break;
-    if (n <= 0) {
-      /* End of a pipe; EIO is the end of a terminal. */
-      output_close(o);
-      break;
-    }
+    /* Full: the process waits. A silenced watch would still report a hang-up without end, so it goes. */
+    if (at == NULL) return loop_unwatch(&o->watch);
+    ssize_t n = read(o->watch.fd, at, room);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    /* End of a pipe; EIO is the end of a terminal. */
+    if (n <= 0) return output_close(o);
     ring_add(&o->ring, (size_t)n);
     total += (size_t)n;
     if (n >= 65536 && !o->large_pipe) {
       o->large_pipe = true;
-      fcntl(watch->fd, F_SETPIPE_SZ, large_pipe_bytes);
+      fcntl(o->watch.fd, F_SETPIPE_SZ, large_pipe_bytes);
     }
-    if ((size_t)n < room) break;
+    if ((size_t)n < room) return;
   }
+}
+
+static void on_output(struct watch *watch, uint32_t events) {
+  struct output *o = container_of(watch, struct output, watch);
+  /* An end with nothing before it: a command that says nothing costs no ring. */
+  if ((events & (EPOLLIN | EPOLLHUP)) == EPOLLHUP && !o->process->pty) output_close(o);
+  else take(o);
   if (o->channel == NULL) return;
   finish_if_all_sent(o);
   if (o->channel != NULL && o->process->stage != STARTING) channel_ready(o->channel);
@@ -91,12 +95,44 @@ void output_drain(struct output *o) {
     ring_add(&o->ring, (size_t)n);
     waiting -= (int)n;
   }
-  on_output(&o->watch, EPOLLIN);
+  struct pollfd now = {.fd = o->watch.fd, .events = POLLIN};
+  if (poll(&now, 1, 0) == 1) on_output(&o->watch, (uint32_t)now.revents);
+}
+
+/*
+ * Bulk waits while a command starts: a short one is then over before the pump, the server that reads it and the program
+ * that fills it have used up their slices of the processors. Bounded, so that many commands slow bulk and never stop it.
+ */
+static struct {
+  struct timer timer;
+  const struct process *for_process;
+} calm;
+
+static void calm_over(struct timer *timer) {
+  (void)timer;
+  calm.for_process = NULL;
+  for (struct process *p = process_first(); p != NULL; p = p->next)
+    for (int i = 0; i < 2; i++)
+      if (p->out[i].channel != NULL && p->stage != STARTING) channel_ready(p->out[i].channel);
+}
+
+void output_calm(const struct process *p) {
+  calm.timer.fire = calm_over;
+  calm.for_process = p;
+  timer_set(&calm.timer, loop_now() + calm_ms);
+}
+
+void output_calm_end(const struct process *p) {
+  if (calm.for_process != p) return;
+  timer_clear(&calm.timer);
+  calm_over(&calm.timer);
 }
 
 static size_t attach_pull(struct channel *ch, size_t max, struct slice pieces[2]) {
   struct output *o = ch->owner;
-  return o->process->stage == STARTING ? 0 : ring_read(&o->ring, o->sent, max, pieces);
+  if (o->process->stage == STARTING) return 0;
+  if (calm.for_process != NULL && o->ring.end - o->sent > calm_bytes) return 0;
+  return ring_read(&o->ring, o->sent, max, pieces);
 }
 
 static void attach_sent(struct channel *ch, size_t size) {

@@ -46,7 +46,7 @@ static void take_line(const char *line, const char *end) {
 static void read_table(const char *path) {
   char buffer[8192];
   size_t held = 0, total = 0;
-  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return;
   ssize_t n;
   while (total < table_max && (n = read(fd, buffer + held, sizeof buffer - held)) > 0) {

@@ -74,6 +74,7 @@ void process_remove(struct process *p) {
   if (p->next != NULL) p->next->previous = p->previous;
   else last = p->previous;
   count--;
+  output_calm_end(p);
   for (int i = 0; i < 2; i++) {
     output_close(&p->out[i]);
     ring_free(&p->out[i].ring);

@@ -20,6 +20,7 @@
 enum stage { STARTING, RUNNING, ENDED };
 
 struct process;
+struct launch;
 
 /* One output stream. `seen` is the first byte that a client may still need. */
 struct output {
@@ -69,6 +70,7 @@ struct process {
   struct output out[2];
   struct input in;
   struct watch exec; /* end of file: the program runs; four bytes: the errno why not */
+  struct launch *launch; /* until the program runs */
   struct channel *spawning;
   struct waiter *waiters;
   struct exit_status exit;
@@ -90,24 +92,15 @@ void spawn_begin(struct channel *ch, struct slice params);
 /* Reads what the child says of its exec; true when that is known now. */
 bool spawn_settle(struct process *p);
 
-/* launch.c: the child's half. A process that names no directory begins in this one, else in its home. */
-extern const char *launch_directory;
-struct launch {
-  char **argv, **env;
-  const char *cwd;
-  const struct account *account;
-  int fds[3];
-  int error_fd;
-  bool pty;
-};
-__attribute__((noreturn)) void launch_run(const struct launch *launch);
-
 /* output.c */
 void output_open(struct process *p, int stream, int fd);
 void output_resume(struct output *o);
 /* Takes what the pipe holds now, whatever the ring's maximum says. */
 void output_drain(struct output *o);
 void output_close(struct output *o);
+/* The process has been started, or has ended: between the two, for a moment, bulk of others waits. */
+void output_calm(const struct process *p);
+void output_calm_end(const struct process *p);
 void attach_begin(struct channel *ch, struct slice params);
 void attach_started(struct output *o);
 

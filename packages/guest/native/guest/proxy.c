@@ -11,10 +11,17 @@
 #include "port.h"
 #include "process.h"
 
-enum { listeners_max = 8, backlog = 128, accepts_per_turn = 32 };
+enum {
+  listeners_max = 8,
+  backlog = 128,
+  accepts_per_turn = 32,
+  /* Without a descriptor for the client the listener stays ready, and the loop would turn for ever. */
+  rest_ms = 100,
+};
 
 struct listener {
   struct watch watch;
+  struct timer rest;
   uint16_t port;
   uint8_t kind;
 };
@@ -50,11 +57,18 @@ static void on_client(struct watch *watch, uint32_t events) {
   (void)events;
   for (int i = 0; i < accepts_per_turn; i++) {
     int fd = accept4(watch->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK), on = 1;
-    if (fd < 0) return;
+    if (fd < 0) {
+      if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED) return;
+      loop_unwatch(watch);
+      timer_set(&l->rest, loop_now() + rest_ms);
+      return;
+    }
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     carry_to_server(fd, l->kind);
   }
 }
+
+static void on_rested(struct timer *timer) { loop_watch(&container_of(timer, struct listener, rest)->watch, EPOLLIN); }
 
 void proxy_listen_begin(struct channel *ch, struct slice params) {
   uint8_t kind = (uint8_t)message_uint(params, CAISSON_TAG_PROXY_LISTEN_KIND, 1);
@@ -76,7 +90,7 @@ void proxy_listen_begin(struct channel *ch, struct slice params) {
     return channel_fail_errno(ch, error, "listen");
   }
   struct listener *l = &listeners[count++];
-  *l = (struct listener){.watch = {.fd = fd, .ready = on_client}, .port = port, .kind = kind};
+  *l = (struct listener){.watch = {.fd = fd, .ready = on_client}, .rest = {.fire = on_rested}, .port = port, .kind = kind};
   loop_watch(&l->watch, EPOLLIN);
   channel_answer_nothing(ch);
 }

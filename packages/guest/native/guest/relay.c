@@ -3,10 +3,13 @@
  * an exec stream. It knows nothing of the protocol. It ends when either side does.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "guest.h"
@@ -48,11 +51,15 @@ int relay_main(int argc, char **argv) {
   pid_t child = fork();
   if (child < 0) return 1;
   if (child == 0) {
+    /* It waits for stdin, which may never come: it must not outlive the relay. */
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     pump(STDIN_FILENO, guest);
     shutdown(guest, SHUT_RDWR);
     _exit(0);
   }
   pump(guest, STDOUT_FILENO);
   shutdown(guest, SHUT_RDWR);
+  kill(child, SIGKILL);
+  waitpid(child, NULL, 0);
   return 0;
 }

@@ -10,16 +10,11 @@
 
 #include "../wire/error-code.h"
 #include "account.h"
+#include "launch.h"
 #include "process.h"
 #include "pty.h"
 
 enum { command_max = 1024, default_grace_ms = 5000 };
-
-/* What the child needs, all in one allocation that both sides free or forget. */
-struct arguments {
-  char **argv, **env;
-  char *text;
-};
 
 static size_t count_items(struct slice params, uint16_t tag, size_t *bytes) {
   size_t cursor = 0, count = 0;
@@ -98,7 +93,7 @@ static size_t login_env(char **list, char *text, size_t room, const struct accou
   return count;
 }
 
-static bool gather(struct slice params, const struct account *account, bool pty, struct arguments *out) {
+static bool gather(struct slice params, struct launch *out) {
   enum { login_count = 5, login_bytes = 4 * 1024 };
   size_t bytes = 0;
   size_t argc = count_items(params, CAISSON_TAG_PROCESS_SPAWN_ARGV, &bytes);
@@ -111,7 +106,7 @@ static bool gather(struct slice params, const struct account *account, bool pty,
   size_t base = 0;
   if (message_bool(params, CAISSON_TAG_PROCESS_SPAWN_INHERIT_ENV)) {
     base = own_env(out->env, params);
-    base += login_env(out->env + base, text, login_bytes, account, params, pty);
+    base += login_env(out->env + base, text, login_bytes, &out->account, params, out->pty);
   }
   text += login_bytes;
   copy_items(params, CAISSON_TAG_PROCESS_SPAWN_ARGV, out->argv, 0, &text);
@@ -224,14 +219,34 @@ static void fail_spawn(struct process *p, int error) {
   process_remove(p);
 }
 
+/*
+ * The kernel should take a program before the guest when memory runs out; lowering our own score is not allowed. Not by
+ * the child itself: while it shares the guest's memory the kernel would raise the score of both.
+ */
+static void raise_oom_score(pid_t pid) {
+  char path[48];
+  snprintf(path, sizeof path, "/proc/%d/oom_score_adj", (int)pid);
+  int fd = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+  if (fd < 0) return;
+  (void)!write(fd, "200", 3);
+  close(fd);
+}
+
 bool spawn_settle(struct process *p) {
   int error = 0;
+  /* An error comes before the end, and only the end says that the child has left our memory. */
   ssize_t n = read(p->exec.fd, &error, sizeof error);
+  if (n == (ssize_t)sizeof error) p->launch->error = error;
+  if (n > 0) n = read(p->exec.fd, &error, sizeof error);
   if (n < 0 && (errno == EAGAIN || errno == EINTR)) return false;
-  if (n == (ssize_t)sizeof error) {
+  error = p->launch->error;
+  launch_give(p->launch);
+  p->launch = NULL;
+  if (error != 0) {
     fail_spawn(p, error);
     return true;
   }
+  raise_oom_score(p->pid);
   loop_unwatch(&p->exec);
   close(p->exec.fd);
   p->exec.fd = -1;
@@ -279,30 +294,24 @@ static void on_timeout(struct timer *timer) {
   timer_set(timer, loop_now() + p->grace_ms);
 }
 
-/* 0 or an errno. The child never comes back from here. */
-static int start(struct process *p, struct slice params, const struct account *account) {
+/* 0 or an errno. */
+static int start(struct process *p, struct slice params, struct launch *launch) {
   struct ends e = {{-1, -1, -1}, {-1, -1, -1}, {-1, -1}};
-  struct arguments arguments = {NULL, NULL, NULL};
-  char cwd[CAISSON_LIMIT_PATH_MAX + 1];
   struct slice given = message_bytes(params, CAISSON_TAG_PROCESS_SPAWN_CWD);
-  if (given.at != NULL) memcpy(cwd, given.at, given.size);
-  cwd[given.size] = 0;
-  p->pty = message_has(params, CAISSON_TAG_PROCESS_SPAWN_PTY);
+  if (given.size > 0) memcpy(launch->cwd, given.at, given.size);
+  launch->cwd[given.size] = 0;
+  launch->pty = p->pty = message_has(params, CAISSON_TAG_PROCESS_SPAWN_PTY);
   int error = 0;
   p->command = join_command(params);
-  if (p->command == NULL || !keep_tags(p, params) || !gather(params, account, p->pty, &arguments)) error = ENOMEM;
-  else if (!make_ends(&e, params, account)) error = errno;
+  if (p->command == NULL || !keep_tags(p, params) || !gather(params, launch)) error = ENOMEM;
+  else if (!make_ends(&e, params, &launch->account)) error = errno;
   if (error == 0) {
     p->started_at = wall_now();
-    p->pid = fork();
+    memcpy(launch->fds, e.child, sizeof launch->fds);
+    launch->error_fd = e.exec[1];
+    p->pid = launch_start(launch);
     if (p->pid < 0) error = errno;
-    if (p->pid == 0) {
-      struct launch launch = {arguments.argv, arguments.env, given.at == NULL ? NULL : cwd, account,
-                              {e.child[0], e.child[1], e.child[2]}, e.exec[1], p->pty};
-      launch_run(&launch);
-    }
   }
-  free(arguments.argv);
   close_all(e.child, 3);
   if (e.exec[1] >= 0) close(e.exec[1]);
   if (error != 0) {
@@ -310,8 +319,10 @@ static int start(struct process *p, struct slice params, const struct account *a
     if (e.exec[0] >= 0) close(e.exec[0]);
     return error;
   }
+  p->launch = launch;
   process_index_pid(p);
   begin_life(p, params, &e);
+  output_calm(p);
   return 0;
 }
 
@@ -328,20 +339,26 @@ void spawn_begin(struct channel *ch, struct slice params) {
   if (shutting_down()) return channel_fail(ch, CAISSON_ERROR_SHUTTING_DOWN, 0, "the sandbox ends");
   if (!message_has(params, CAISSON_TAG_PROCESS_SPAWN_ARGV))
     return channel_fail(ch, CAISSON_ERROR_INVALID_ARGUMENT, 0, "argv is empty");
-  static struct account account; /* the child's copy is its own; too large for the stack to like */
+  struct launch *launch = launch_take();
+  if (launch == NULL) return channel_fail(ch, CAISSON_ERROR_OUT_OF_MEMORY, ENOMEM, "no memory to start a process");
   struct slice user = message_bytes(params, CAISSON_TAG_PROCESS_SPAWN_USER);
   const char *name = user.at == NULL ? "user" : (const char *)user.at;
   size_t size = user.at == NULL ? 4 : user.size;
-  if (!account_find(name, size, &account))
+  if (!account_find(name, size, &launch->account)) {
+    launch_give(launch);
     return channel_fail(ch, CAISSON_ERROR_USER_NOT_FOUND, 0, "there is no user %.*s", (int)size, name);
+  }
   struct process *p = process_add((const char *)id.at, id.size);
-  if (p == NULL)
+  if (p == NULL) {
+    launch_give(launch);
     return channel_fail(ch, CAISSON_ERROR_LIMIT_REACHED, 0, "%d processes are kept", CAISSON_LIMIT_PROCESSES_MAX);
-  memcpy(p->user, account.name, sizeof p->user);
+  }
+  memcpy(p->user, launch->account.name, sizeof p->user);
   p->drop_when_detached = message_uint(params, CAISSON_TAG_PROCESS_SPAWN_WHEN_DETACHED, 0) ==
                           CAISSON_PROCESS_SPAWN_WHEN_DETACHED_DROP;
-  int error = start(p, params, &account);
+  int error = start(p, params, launch);
   if (error != 0) {
+    launch_give(launch);
     channel_fail_errno(ch, error, "the process could not be started");
     process_remove(p);
     return;

@@ -14,16 +14,23 @@
 
 #include "connection.h"
 #include "job.h"
+#include "leaving.h"
 #include "process.h"
 
 enum {
   /* A worker costs a process of the sandbox's limit and some hundred KB; a cold start costs about 0.2 ms. */
   idle_max = 4,
   idle_ms = 2000,
+  /* A quick request waits for nobody; one that takes this long hangs, or was stopped. */
+  quick_ms = 30000,
 };
 
-/* Busy at once. QUICK is bounded by the processors, the others by what a sandbox can bear. */
-static const size_t class_max[job_classes] = {[QUICK] = 8, [STREAM] = 128, [WATCH] = 128};
+/*
+ * Busy at once. QUICK is bounded by the processors, the others by what a sandbox can bear. A user can stop its own
+ * workers with a signal, so one user never has all places.
+ */
+static const size_t class_max[job_classes] = {[QUICK] = 32, [STREAM] = 192, [WATCH] = 192};
+static const size_t user_max[job_classes] = {[QUICK] = 8, [STREAM] = 128, [WATCH] = 128};
 static size_t busy[job_classes];
 static struct job *queue_head[job_classes], *queue_tail[job_classes];
 static struct worker *workers;
@@ -37,13 +44,26 @@ static void on_worker(struct watch *watch, uint32_t events) {
   worker_release(worker, false);
 }
 
+/* It sees its socket close, and goes. */
 static void unlink_worker(struct worker *worker) {
   struct worker **link = &workers;
   while (*link != worker) link = &(*link)->next;
   *link = worker->next;
   loop_unwatch(&worker->watch);
+  timer_clear(&worker->deadline);
   close(worker->watch.fd);
+  if (worker->pid > 0) leaving_add(worker->pid);
   free(worker);
+}
+
+static void on_deadline(struct timer *timer) {
+  struct worker *worker = container_of(timer, struct worker, deadline);
+  struct job *job = worker->job;
+  if (job == NULL) return;
+  struct channel *ch = job->channel;
+  worker_release(worker, false);
+  job_free(job);
+  if (ch != NULL) channel_fail(ch, CAISSON_ERROR_TIMED_OUT, ETIMEDOUT, "the worker for files did not answer");
 }
 
 /* Everything of the guest that a worker must not have: descriptors, secrets, the loop. */
@@ -131,6 +151,7 @@ static void rest(struct worker *worker) {
 void worker_release(struct worker *worker, bool at_rest) {
   struct job *job = worker->job;
   worker->job = NULL;
+  timer_clear(&worker->deadline);
   if (job != NULL) {
     job->worker = NULL;
     busy[worker->class]--;
@@ -143,6 +164,23 @@ void worker_release(struct worker *worker, bool at_rest) {
     if (!cleans && worker->pid > 0) kill(worker->pid, SIGKILL);
     unlink_worker(worker);
   }
+}
+
+/* Whether the job's class has a place, and its user one of them. */
+static bool has_place(const struct job *job) {
+  if (busy[job->class] >= class_max[job->class]) return false;
+  size_t own = 0;
+  for (const struct worker *worker = workers; worker != NULL; worker = worker->next)
+    own += worker->job != NULL && worker->class == job->class && worker->account.uid == job->account->uid;
+  return own < user_max[job->class];
+}
+
+/* It turned out to wait for its client. */
+void worker_reclass(struct worker *worker, enum job_class class) {
+  busy[worker->class]--;
+  busy[class]++;
+  worker->class = worker->job->class = class;
+  timer_clear(&worker->deadline);
 }
 
 static bool give(struct job *job) {
@@ -162,12 +200,14 @@ static bool give(struct job *job) {
   worker->class = job->class;
   worker->job = job;
   job->worker = worker;
+  worker->deadline.fire = on_deadline;
+  if (job->class == QUICK) timer_set(&worker->deadline, loop_now() + quick_ms);
   job_pump(job);
   return true;
 }
 
 void worker_assign(struct job *job) {
-  if (busy[job->class] < class_max[job->class] && queue_head[job->class] == NULL) {
+  if (queue_head[job->class] == NULL && has_place(job)) {
     give(job);
     return;
   }
@@ -180,12 +220,21 @@ void worker_assign(struct job *job) {
 /* Called at the end of each turn: gives free places to those that wait. */
 void workers_next(void) {
   for (int class = 0; class < job_classes; class++) {
-    while (queue_head[class] != NULL && busy[class] < class_max[class]) {
-      struct job *job = queue_head[class];
-      queue_head[class] = job->next;
-      if (queue_head[class] == NULL) queue_tail[class] = NULL;
+    struct job *before = NULL;
+    for (struct job *job = queue_head[class], *next; job != NULL; job = next) {
+      next = job->next;
+      bool is_cancelled = job->channel == NULL;
+      if (!is_cancelled && busy[class] >= class_max[class]) break;
+      if (!is_cancelled && !has_place(job)) {
+        /* Its user has enough of them; those behind it may be others'. */
+        before = job;
+        continue;
+      }
+      if (before == NULL) queue_head[class] = next;
+      else before->next = next;
+      if (next == NULL) queue_tail[class] = before;
       job->next = NULL;
-      if (job->channel == NULL) job_free(job); /* cancelled while it waited */
+      if (is_cancelled) job_free(job);
       else give(job);
     }
   }
@@ -200,7 +249,7 @@ static bool is_listed(const struct worker *worker) {
 bool worker_reaped(pid_t pid) {
   struct worker *worker = workers;
   while (worker != NULL && worker->pid != pid) worker = worker->next;
-  if (worker == NULL) return false;
+  if (worker == NULL) return leaving_reaped(pid);
   /* Its number may be another's from now on. */
   worker->pid = 0;
   /* What it said last is still in the socket, and behind it the end, which lets the job and the worker go. */

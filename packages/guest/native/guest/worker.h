@@ -26,6 +26,7 @@ enum worker_packet_kind {
   FROM_RESET, /* value: code | errno << 16; payload: text */
   FROM_TAKEN, /* value: bytes of input that have left */
   FROM_FILE,  /* a descriptor to read from; payload: offset, length, result */
+  FROM_END,   /* the end of the data of a method that answers first */
 };
 
 /* A packet holds the largest result (an extended attribute of 64 KiB with its headers); data comes in smaller parts. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -154,6 +155,8 @@ __attribute__((noreturn)) static void run(char **argv, char **env, const char *c
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, NULL);
   signal(SIGPIPE, SIG_DFL);
+  /* What it makes for others to use must not depend on how careful the server is with its own files. */
+  umask(022);
   setsid();
   int moved[3], error = 0;
   for (int i = 0; i < 3; i++) moved[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, 3);

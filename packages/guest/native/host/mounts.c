@@ -52,11 +52,14 @@ int make_namespace(uint32_t first, uint32_t count) {
   if (pipe2(ready, O_CLOEXEC) != 0) return -1;
   int pid = fork();
   if (pid == 0) {
+    close(ready[0]);
     char byte = unshare(CLONE_NEWUSER) == 0 ? 0 : (char)errno;
     (void)!write(ready[1], &byte, 1);
     pause();
     _exit(0);
   }
+  /* The child's end is the child's alone: when it dies without a word, that is the end and not a wait. */
+  close(ready[1]);
   char failed = EIO;
   int error = 0;
   if (pid > 0 && read(ready[0], &failed, 1) == 1 && failed == 0) {
@@ -73,7 +76,6 @@ int make_namespace(uint32_t first, uint32_t count) {
     waitpid(pid, NULL, 0);
   }
   close(ready[0]);
-  close(ready[1]);
   errno = error;
   return namespace;
 }

@@ -1,4 +1,5 @@
 import { Duplex } from 'node:stream';
+import type { Reset } from '../protocol/messages.ts';
 import type { GuestChannel } from './guest-channel.ts';
 
 /**
@@ -19,6 +20,13 @@ export class ChannelDuplex extends Duplex {
     this.#channel = channel;
     // A reset must be seen also by one who neither reads nor writes at the moment.
     channel.onFailed = (error) => this.destroy(error);
+  }
+
+  /** Resets the channel with this code. That is our own wish, so it is no error of the stream. */
+  refuse(code: Reset['code']): void {
+    this.#channel.onFailed = undefined;
+    this.#channel.cancel(new Error(code), code);
+    this.destroy();
   }
 
   override _read(): void {

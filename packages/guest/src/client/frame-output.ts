@@ -32,6 +32,15 @@ export class FrameOutput {
     queueMicrotask(() => this.flush());
   }
 
+  /** For what nobody waits for: it leaves with the next frames, or when this turn of the event loop is over. */
+  pushLater(...parts: readonly Uint8Array[]): void {
+    const wasScheduled = this.#scheduled;
+    this.#scheduled = true;
+    this.push(...parts);
+    this.#scheduled = wasScheduled;
+    if (!wasScheduled) setImmediate(() => this.flush());
+  }
+
   flush(): void {
     this.#scheduled = false;
     const queue = this.#queue;

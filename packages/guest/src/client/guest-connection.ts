@@ -27,6 +27,8 @@ export interface OpenOptions {
   /** Receive window; the welcome's when absent. */
   readonly window?: number | undefined;
   readonly signal?: AbortSignal | undefined;
+  /** Nobody waits for its answer: it need not leave at once. */
+  readonly unhurried?: boolean | undefined;
 }
 
 export type AcceptChannel = (channel: GuestChannel, params: Uint8Array) => void;
@@ -120,7 +122,9 @@ export class GuestConnection {
     const channel = new GuestChannel(this.#link, id, method, window, subject);
     this.#channels.set(id, channel);
     const open = encodeMessage(openMessage, { method: number, input, window, params: payload });
-    this.#output.push(encodeHeader('open', id, open.byteLength), open);
+    const header = encodeHeader('open', id, open.byteLength);
+    if (options.unhurried === true) this.#output.pushLater(header, open);
+    else this.#output.push(header, open);
     const stop = channel.obey(options.signal);
     if (options.signal !== undefined) channel.result.then(stop, stop);
     return channel;

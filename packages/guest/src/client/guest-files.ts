@@ -2,11 +2,12 @@ import { CaissonError } from '@caisson/contract';
 import { limits } from '../protocol/limits.ts';
 import type { MethodName, MethodRecord, Params, Result } from '../protocol/methods.ts';
 import { readFile } from './file-read.ts';
+import { streamOnce } from './file-stream.ts';
 import { FileWatch } from './file-watch.ts';
 import { type Bytes, sendBytes } from './file-write.ts';
+import type { GuestChannel } from './guest-channel.ts';
 import type { GuestClient } from './guest-client.ts';
 import { decodeResult, open } from './open-channel.ts';
-import { orUnreachable } from './translate-error.ts';
 
 export type Entry = Result<'file.stat'>['entry'];
 export type GrepMatch = MethodRecord<'file.grep'>['matches'][number];
@@ -107,15 +108,14 @@ export class GuestFiles {
       maxFileBytes: options.maxFileBytes ?? 64 * 1024 * 1024,
       ...dropUndefined({ maxMatchesPerFile: options.maxMatchesPerFile }),
     } as Params<'file.grep'>;
-    const connection = await this.#client.connected(options.signal);
-    const channel = open(connection, 'file.grep', params, options);
-    try {
-      for await (const { matches } of channel.records<MethodRecord<'file.grep'>>()) yield* matches;
-      return decodeResult('file.grep', await channel.result);
-    } catch (error) {
-      throw orUnreachable(error);
-    } finally {
-      channel.cancel(new Error('the search was left'));
+    const { signal } = options;
+    const batches = streamOnce(this.#client, 'file.grep', params, { signal }, (channel) =>
+      channel.records<MethodRecord<'file.grep'>>(),
+    );
+    for (;;) {
+      const next = await batches.next();
+      if (next.done === true) return decodeResult('file.grep', next.value);
+      yield* next.value.matches;
     }
   }
 
@@ -228,16 +228,9 @@ export class GuestFiles {
     options: FileOptions & { readonly exclude?: readonly string[] } = {},
   ): AsyncGenerator<Uint8Array> {
     const params = { path, ...user(options), exclude: options.exclude ?? [] };
-    const connection = await this.#client.connected(options.signal);
-    const channel = open(connection, 'file.tar_out', params, { ...options, window: 4 * limits.windowInitial });
-    try {
-      for (let chunk = await channel.read(); chunk !== undefined; chunk = await channel.read()) yield chunk;
-      decodeResult('file.tar_out', await channel.result);
-    } catch (error) {
-      throw orUnreachable(error);
-    } finally {
-      channel.cancel(new Error('the archive was left'));
-    }
+    const { signal } = options;
+    const window = 4 * limits.windowInitial;
+    decodeResult('file.tar_out', yield* streamOnce(this.#client, 'file.tar_out', params, { signal, window }, chunksOf));
   }
 
   /** Unpacks an archive below a directory. */
@@ -267,6 +260,10 @@ export class GuestFiles {
       }
     });
   }
+}
+
+async function* chunksOf(channel: GuestChannel): AsyncGenerator<Uint8Array> {
+  for (let chunk = await channel.read(); chunk !== undefined; chunk = await channel.read()) yield chunk;
 }
 
 function user({ user: name }: FileOptions): { user?: string } {

@@ -33,7 +33,8 @@ const handshakesMax = 8;
 export class GuestListener {
   readonly #options: GuestListenerOptions;
   readonly #server: Server;
-  readonly #handshakes = new Set<Socket>();
+  /** Diallers in the handshake, oldest first; true once they have said hello. */
+  readonly #handshakes = new Map<Socket, boolean>();
   #secrets: Secrets;
   #current: GuestConnection | undefined;
   #challenged: GuestConnection | undefined;
@@ -64,7 +65,7 @@ export class GuestListener {
   /** Says goaway to the guest and stops. Processes inside go on; a listener of the same sandbox finds them again. */
   async close(): Promise<void> {
     this.#isClosing = true;
-    for (const socket of this.#handshakes) socket.destroy();
+    for (const socket of this.#handshakes.keys()) socket.destroy();
     const stopped = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     await this.#current?.close('shutdown');
     await stopped;
@@ -72,18 +73,33 @@ export class GuestListener {
 
   async #onSocket(socket: Socket): Promise<void> {
     socket.on('error', () => {});
+    if (this.#handshakes.size >= handshakesMax) this.#evict();
     if (this.#handshakes.size >= handshakesMax) {
       socket.destroy();
       return;
     }
-    this.#handshakes.add(socket);
+    this.#handshakes.set(socket, false);
     try {
-      const connection = await acceptGuest(socket, (hello) => this.#judge(hello));
+      const connection = await acceptGuest(socket, (hello) => {
+        this.#handshakes.set(socket, true);
+        return this.#judge(hello);
+      });
       if (connection !== undefined) this.#take(connection);
     } catch (error) {
+      socket.destroy();
       this.#options.onRefused?.(error instanceof Error ? error.message : String(error));
     } finally {
       this.#handshakes.delete(socket);
+    }
+  }
+
+  /** A guest says hello at once. Whoever is silent longest makes room, or silent diallers would keep the guest out. */
+  #evict(): void {
+    for (const [socket, saidHello] of this.#handshakes) {
+      if (saidHello) continue;
+      this.#handshakes.delete(socket);
+      socket.destroy();
+      return;
     }
   }
 

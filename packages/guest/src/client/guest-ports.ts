@@ -92,12 +92,8 @@ export class GuestPorts {
         return;
       }
       channel.answer(encodeMessage(result, {}));
-      take({
-        kind,
-        uid,
-        stream: new ChannelDuplex(channel),
-        deny: () => channel.cancel(new Error('denied'), 'denied'),
-      });
+      const stream = new ChannelDuplex(channel);
+      take({ kind, uid, stream, deny: () => stream.refuse('denied') });
     };
   }
 }

@@ -110,7 +110,7 @@ export class GuestProcesses {
       options.signal?.removeEventListener('abort', stop);
       process.detach();
       // Its status is ours by now; a guest that is gone has forgotten it anyway.
-      void process.forget().catch(() => {});
+      void process.forget({ unhurried: true }).catch(() => {});
     }
   }
 

@@ -5,11 +5,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, expect, test } from 'vitest';
+import { decodeMessage } from '../protocol/decode-message.ts';
 import { encodeMessage } from '../protocol/encode-message.ts';
 import { encodeFrame } from '../protocol/frame.ts';
 import { FrameDecoder } from '../protocol/frame-decoder.ts';
 import { limits } from '../protocol/limits.ts';
-import { goaway, hello } from '../protocol/messages.ts';
+import { goaway, hello, open as openMessage, reset as resetMessage } from '../protocol/messages.ts';
+import { methods } from '../protocol/methods.ts';
 import { acceptGuest } from './accept-guest.ts';
 import { GuestClient } from './guest-client.ts';
 import type { GuestConnection } from './guest-connection.ts';
@@ -81,6 +83,51 @@ test('a guest that answers stdin with nonsense fails that write and nothing else
   await expect(stdin.write(Buffer.from('y'))).rejects.toMatchObject({ code: 'guest_failed' });
   await delay(20);
   expect(connection.isOpen).toBe(true);
+});
+
+test('a search that has yielded nothing is asked again on the next connection', async () => {
+  const first = await hostile();
+  const { client } = first;
+  const matches = client.files.grep('/', 'needle').next();
+  await new Promise((asked) => first.guest.once('data', asked));
+  first.guest.destroy();
+  await first.connection.closed;
+  const second = await hostile();
+  const opened = new Promise<void>((resolve) => {
+    const decoder = new FrameDecoder();
+    second.guest.on('data', (chunk) => {
+      decoder.push(chunk, ({ type, channel }) => {
+        if (type !== 'open') return;
+        const result = { filesSearched: 1, filesSkipped: 0, matches: 0, truncated: false };
+        second.guest.write(encodeFrame('result', channel, encodeMessage(methods['file.grep'].result, result)));
+        resolve();
+      });
+    });
+  });
+  client.use(second.connection);
+  await opened;
+  expect(await matches).toMatchObject({ done: true, value: { filesSearched: 1 } });
+});
+
+test('a proxy connection that is denied while somebody reads it throws nothing', async () => {
+  const { guest, client } = await hostile();
+  const reset = new Promise<string>((resolve) => {
+    const decoder = new FrameDecoder();
+    guest.on('data', (chunk) => {
+      decoder.push(chunk, ({ type, payload }) => {
+        if (type === 'reset') resolve(decodeMessage(resetMessage, payload).code);
+      });
+    });
+  });
+  client.ports.onProxyClient = ({ stream, deny }) => {
+    stream.resume();
+    setImmediate(deny);
+  };
+  const { number, params } = methods['proxy.connect'];
+  const opening = { method: number, input: true, params: encodeMessage(params, { kind: 'http' }) };
+  guest.write(encodeFrame('open', 2, encodeMessage(openMessage, opening)));
+  expect(await reset).toBe('denied');
+  await delay(20);
 });
 
 test('a guest that pings without reading is cut off', async () => {

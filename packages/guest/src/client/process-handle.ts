@@ -98,7 +98,7 @@ export class ProcessHandle {
   }
 
   /** Frees its status and its output in the guest. Only of a process that has ended. */
-  async forget(): Promise<void> {
-    await this.#client.request('process.forget', { id: this.id });
+  async forget(options: { readonly unhurried?: boolean } = {}): Promise<void> {
+    await this.#client.request('process.forget', { id: this.id }, options);
   }
 }

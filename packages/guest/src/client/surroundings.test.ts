@@ -57,6 +57,19 @@ test('an idle guest holds less than 300 KB and sleeps', async () => {
   }
 });
 
+test('once a server has the guest, its words go nowhere and its memory is nobody’s', async () => {
+  const guest = await startGuest({ binary });
+  try {
+    const look = 'readlink /proc/1/fd/1 /proc/1/fd/2; grep -c . /proc/1/environ';
+    const asRoot = await guest.client.processes.exec(['sh', '-c', look], { user: 'root' });
+    expect(asRoot.stdout.toString()).toMatch(/^\/dev\/null\n\/dev\/null\n/);
+    const asUser = await guest.client.processes.exec(['ls', '/proc/1/fd'], { user: 'user' });
+    expect(asUser.code).not.toBe(0);
+  } finally {
+    await guest.stop();
+  }
+});
+
 test('a process that the memory limit killed is told from one that was killed', async (context) => {
   const group = `/sys/fs/cgroup/memory/caisson-test-${process.pid}`;
   try {

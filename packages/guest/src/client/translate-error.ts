@@ -88,10 +88,6 @@ export class ConnectionLost extends Error {
 }
 
 /** For what cannot be asked again where it left off: the caller learns that the guest could not be reached. */
-export function orUnreachable(error: unknown): unknown {
-  return error instanceof ConnectionLost ? unreachable(error) : error;
-}
-
 export function unreachable(cause: unknown): CaissonError {
   return new CaissonError('guest_unreachable', undefined, { cause });
 }

@@ -52,6 +52,17 @@ describe('programs', () => {
     await expect(host.run(['/bin/sleep', '60'], { signal })).rejects.toMatchObject({ code: 'request_timeout' });
   });
 
+  test('the end of one host program is no answer to what was asked of the next', async () => {
+    const own = new HostClient(buildGuest({ quiet: true }));
+    const slow = own.run(['/bin/sleep', '0.3']);
+    const closing = own.close();
+    const next = own.run(['/bin/sleep', '0.6']);
+    await closing;
+    expect(await slow).toMatchObject({ code: 0 });
+    expect(await next).toMatchObject({ code: 0 });
+    await own.close();
+  });
+
   test('what cannot be run says why, and a daemon does not hold up the answer', async () => {
     await expect(host.run(['/no/such'])).rejects.toMatchObject({
       code: 'driver_failed',

@@ -29,6 +29,13 @@ interface Pending {
   readonly reject: (error: Error) => void;
 }
 
+/** One life of the program, with what was asked of it: the end of one is no answer to what was asked of the next. */
+interface Running {
+  readonly child: ChildProcess;
+  readonly pending: Map<number, Pending>;
+  received: Buffer;
+}
+
 const EDQUOT = 122;
 const headerBytes = 12;
 /** The largest answer: two streams of output and their fields. */
@@ -40,9 +47,7 @@ const answerMax = 2 * hostOutputMax + 1024;
  */
 export class HostClient {
   readonly #binary: string;
-  readonly #pending = new Map<number, Pending>();
-  #child: ChildProcess | undefined;
-  #received: Buffer = Buffer.alloc(0);
+  #running: Running | undefined;
   #nextId = 1;
 
   constructor(binary: string) {
@@ -117,8 +122,8 @@ export class HostClient {
 
   /** Ends the program once what it runs has ended. */
   async close(): Promise<void> {
-    const child = this.#child;
-    this.#child = undefined;
+    const child = this.#running?.child;
+    this.#running = undefined;
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
     const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
     child.stdin?.end();
@@ -135,9 +140,11 @@ export class HostClient {
     const body = encodeBody(operation, () => encodeMessage(definition, params as never));
     const id = this.#nextId;
     this.#nextId = id === 0xffff_ffff ? 1 : id + 1;
-    const answer = new Promise<Buffer>((resolve, reject) => this.#pending.set(id, { operation, resolve, reject }));
-    this.#send(id, number, body);
-    const stop = () => this.#send(0, hostOperations.cancel.number, encodeMessage(hostOperations.cancel.params, { id }));
+    const running = this.#start();
+    const answer = new Promise<Buffer>((resolve, reject) => running.pending.set(id, { operation, resolve, reject }));
+    send(running, id, number, body);
+    const stop = () =>
+      send(running, 0, hostOperations.cancel.number, encodeMessage(hostOperations.cancel.params, { id }));
     signal?.addEventListener('abort', stop, { once: true });
     try {
       const payload = await answer;
@@ -150,63 +157,64 @@ export class HostClient {
     }
   }
 
-  #send(id: number, operation: number, body: Buffer): void {
-    const child = this.#start();
-    const header = Buffer.alloc(headerBytes);
-    header.writeUInt32LE(body.length, 0);
-    header.writeUInt32LE(id, 4);
-    header.writeUInt16LE(operation, 8);
-    child.stdin?.cork();
-    child.stdin?.write(header);
-    child.stdin?.write(body);
-    child.stdin?.uncork();
-  }
-
-  #start(): ChildProcess {
-    if (this.#child !== undefined) return this.#child;
+  #start(): Running {
+    if (this.#running !== undefined) return this.#running;
     const child = spawnChild(this.#binary, ['host'], { stdio: ['pipe', 'pipe', 'inherit'], env: {} });
-    this.#child = child;
-    this.#received = Buffer.alloc(0);
-    child.stdout?.on('data', (chunk: Buffer) => this.#onChunk(chunk));
+    const running: Running = { child, pending: new Map(), received: Buffer.alloc(0) };
+    this.#running = running;
+    child.stdout?.on('data', (chunk: Buffer) => onChunk(running, chunk));
     child.stdin?.on('error', () => {});
-    child.on('error', (error) => this.#onGone(child, error));
-    child.on('exit', () => this.#onGone(child, undefined));
-    return child;
+    child.on('error', (error) => this.#onGone(running, error));
+    // Not at its exit: what it said last may still be in the pipe then.
+    child.on('close', () => this.#onGone(running, undefined));
+    child.on('exit', () => {
+      if (this.#running === running) this.#running = undefined;
+    });
+    return running;
   }
 
   /** The next request starts it anew; what was asked of this one is not known to have happened. */
-  #onGone(child: ChildProcess, cause: Error | undefined): void {
-    if (this.#child === child) this.#child = undefined;
+  #onGone(running: Running, cause: Error | undefined): void {
+    if (this.#running === running) this.#running = undefined;
     const error = new CaissonError('driver_failed', 'the host program ended', { cause });
-    for (const { reject } of this.#pending.values()) reject(error);
-    this.#pending.clear();
+    for (const { reject } of running.pending.values()) reject(error);
+    running.pending.clear();
   }
+}
 
-  #onChunk(chunk: Buffer): void {
-    this.#received = this.#received.length === 0 ? chunk : Buffer.concat([this.#received, chunk]);
-    while (this.#received.length >= headerBytes) {
-      const length = this.#received.readUInt32LE(0);
-      if (length > answerMax) {
-        this.#child?.kill('SIGKILL');
-        return;
-      }
-      if (this.#received.length < headerBytes + length) return;
-      this.#onAnswer(
-        this.#received.readUInt32LE(4),
-        this.#received.readUInt16LE(8),
-        this.#received.subarray(headerBytes, headerBytes + length),
-      );
-      this.#received = this.#received.subarray(headerBytes + length);
+function send({ child }: Running, id: number, operation: number, body: Buffer): void {
+  const header = Buffer.alloc(headerBytes);
+  header.writeUInt32LE(body.length, 0);
+  header.writeUInt32LE(id, 4);
+  header.writeUInt16LE(operation, 8);
+  child.stdin?.cork();
+  child.stdin?.write(header);
+  child.stdin?.write(body);
+  child.stdin?.uncork();
+}
+
+function onChunk(running: Running, chunk: Buffer): void {
+  running.received = running.received.length === 0 ? chunk : Buffer.concat([running.received, chunk]);
+  while (running.received.length >= headerBytes) {
+    const { received } = running;
+    const length = received.readUInt32LE(0);
+    if (length > answerMax) {
+      running.child.kill('SIGKILL');
+      return;
     }
+    if (received.length < headerBytes + length) return;
+    const payload = received.subarray(headerBytes, headerBytes + length);
+    onAnswer(running, received.readUInt32LE(4), received.readUInt16LE(8), payload);
+    running.received = received.subarray(headerBytes + length);
   }
+}
 
-  #onAnswer(id: number, status: number, payload: Buffer): void {
-    const pending = this.#pending.get(id);
-    if (pending === undefined) return;
-    this.#pending.delete(id);
-    if (status === 0) pending.resolve(payload);
-    else pending.reject(failure(pending.operation, payload));
-  }
+function onAnswer({ pending: waiting }: Running, id: number, status: number, payload: Buffer): void {
+  const pending = waiting.get(id);
+  if (pending === undefined) return;
+  waiting.delete(id);
+  if (status === 0) pending.resolve(payload);
+  else pending.reject(failure(pending.operation, payload));
 }
 
 function spawnParams(argv: readonly string[], options: RunOptions): Omit<HostParams<'spawn'>, 'wait'> {

@@ -1,0 +1,12 @@
+/* How many descriptors the guest may hold: more than its children begin with, for it holds several for each of them. */
+#ifndef CAISSON_DESCRIPTORS_H
+#define CAISSON_DESCRIPTORS_H
+
+#include <sys/resource.h>
+
+/* Raises the guest's own soft limit as far as it goes. */
+void descriptors_raise(void);
+/* What a child begins with; NULL when nothing was raised. */
+const struct rlimit *descriptors_of_children(void);
+
+#endif
