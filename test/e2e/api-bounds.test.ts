@@ -120,6 +120,16 @@ describe('connections', () => {
     expect(await raw('GET /v1/ver', { keepOpen: true })).toMatch(/^HTTP\/1\.1 408/);
   });
 
+  test('an offer of HTTP/2 is ignored, with and without a body', async () => {
+    const offer =
+      'host: localhost\r\nconnection: Upgrade, HTTP2-Settings\r\nupgrade: h2c\r\nhttp2-settings: AAMAAABk\r\n';
+    const get = await raw(`GET /v1/version HTTP/1.1\r\n${offer}\r\nGET /v1/whoami HTTP/1.1\r\nhost: localhost\r\n\r\n`);
+    expect(get).toMatch(/^HTTP\/1\.1 200 [\s\S]*"api":"v1"[\s\S]*HTTP\/1\.1 200 [\s\S]*"scope":"admin"/);
+    const body = '{"labels":{"by":"h2c"}}';
+    const head = `POST /v1/sandboxes HTTP/1.1\r\n${offer}content-type: application/json\r\n`;
+    expect(await raw(`${head}content-length: ${body.length}\r\n\r\n${body}`)).toMatch(/^HTTP\/1\.1 201 [\s\S]*h2c/);
+  });
+
   test('a route that is not there says so', async () => {
     expect(await call(server.url, 'GET', '/v1/nothing')).toMatchObject({
       status: 404,

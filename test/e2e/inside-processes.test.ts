@@ -199,6 +199,12 @@ describe.skipIf(reason !== undefined)('a process', () => {
     expect(attached.exit).toMatchObject({ exitCode: 5 });
   });
 
+  test('without a stdin says so to who writes to it', async () => {
+    const process = await world.sandbox.processes.start('sleep 30');
+    await expect(process.write('text')).rejects.toMatchObject({ code: 'process_ended' });
+    await process.signal('SIGKILL');
+  });
+
   test('is read whole over sockets that break, and written to, each byte once', async () => {
     const process = await world.sandbox.processes.start('cat', { stdin: true, outputWhenDetached: 'wait' });
     const attached = process.attach();

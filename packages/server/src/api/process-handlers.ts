@@ -80,6 +80,9 @@ export const processHandlers: Handlers<keyof typeof processRoutes> = {
     try {
       for await (const chunk of call.body) await input.write(chunk);
       const stdinBytes = await input.accepted();
+      // One round trip behind what was sent: by then a process that takes nothing has said so.
+      await guest.ping(call.shutdown);
+      if (input.isOver && !input.isIdle) throw new CaissonError('process_ended', `${info.id} takes no stdin`);
       if (call.query.close) await input.end();
       return ok({ stdinBytes });
     } finally {

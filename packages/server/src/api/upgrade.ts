@@ -1,4 +1,4 @@
-import { type IncomingHttpHeaders, type IncomingMessage, STATUS_CODES } from 'node:http';
+import { type IncomingHttpHeaders, type IncomingMessage, type Server, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import {
   CaissonError,
@@ -39,12 +39,29 @@ export function acceptUpgrades(app: FastifyInstance, context: ApiContext, option
     handleProtocols: (offered) => (offered.has(webSocketProtocol) ? webSocketProtocol : false),
   });
   app.server.on('upgrade', (request: IncomingMessage, stream: Duplex, head: Buffer) => {
+    if (request.headers.upgrade?.toLowerCase() !== 'websocket') return ignoreUpgrade(app.server, request, stream, head);
     stream.on('error', () => {});
     upgrade(server, context, options, request, stream, head).catch((error) => {
       refuse(stream, translate(error, options.log, 'upgrade'));
     });
   });
 }
+
+/**
+ * Some clients offer HTTP/2 with every request, which a server may ignore. Node gives such a request to whoever takes
+ * WebSockets and has let go of its connection: it is read again without the offer.
+ */
+function ignoreUpgrade(server: Server, request: IncomingMessage, stream: Duplex, head: Buffer): void {
+  const lines = [`${request.method} ${request.url} HTTP/1.1`];
+  for (let at = 0; at < request.rawHeaders.length; at += 2) {
+    const name = request.rawHeaders[at] ?? '';
+    if (!offerHeaders.includes(name.toLowerCase())) lines.push(`${name}: ${request.rawHeaders[at + 1]}`);
+  }
+  stream.unshift(Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), head]));
+  server.emit('connection', stream);
+}
+
+const offerHeaders = ['upgrade', 'connection', 'http2-settings'];
 
 async function upgrade(
   server: WebSocketServer,
