@@ -10,7 +10,7 @@
 static const char usage[] =
   "usage: caisson-guest guest --sandbox ID (--socket PATH | --relay NAME) [--incarnation N] [--secret-fd N] [--create-user] [--directory PATH]\n"
   "       caisson-guest relay --relay NAME\n"
-  "       caisson-guest host\n"
+  "       caisson-guest host [--lock FILE]\n"
   "       caisson-guest unpack FOLDER [--max-bytes N] [--max-entries N] < archive.tar\n"
   "       caisson-guest version\n";
 
@@ -18,7 +18,7 @@ int main(int argc, char **argv) {
   int result = 2;
   if (argc >= 2 && strcmp(argv[1], "guest") == 0) result = guest_main(argc - 2, argv + 2);
   else if (argc >= 2 && strcmp(argv[1], "relay") == 0) result = relay_main(argc - 2, argv + 2);
-  else if (argc == 2 && strcmp(argv[1], "host") == 0) result = host_main();
+  else if (argc >= 2 && strcmp(argv[1], "host") == 0) result = host_main(argc - 2, argv + 2);
   else if (argc >= 3 && strcmp(argv[1], "unpack") == 0) result = unpack_main(argc - 2, argv + 2);
   else if (argc == 2 && strcmp(argv[1], "version") == 0) result = puts(guest_version) < 0;
   if (result == 2) fputs(usage, stderr);

@@ -33,7 +33,7 @@ export async function openBackends(
   if (unknown !== undefined) {
     throw new CaissonError('driver_not_found', `there is no driver ${unknown}`, { context: { known: driverNames } });
   }
-  const host = names.includes('oci') ? new HostClient(guestProgram()) : undefined;
+  const host = names.includes('oci') ? new HostClient(guestProgram(), { lock: folder.file('host.lock') }) : undefined;
   const runtime = runtimeFolder(folder, installation);
   const make: Record<string, () => Driver> = {
     oci: () => new OciDriver({ root: join(runtime, 'oci'), guestProgram: guestProgram(), host: host as HostClient }),
@@ -42,6 +42,8 @@ export async function openBackends(
   const drivers = [...new Set(wanted)].flatMap((one) => (typeof one === 'string' ? (make[one]?.() ?? []) : [one]));
   const filesystems = host && openFilesystems(folder, runtime, host);
   const never = new AbortController().signal;
+  // From here on nothing of an earlier server is still at work.
+  await host?.ping();
   if (process.getuid?.() === 0) await filesystems?.recover(never);
   for (const driver of drivers) await driver.open?.(never);
   return {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/file.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -141,7 +142,21 @@ static void on_signal(struct watch *watch, uint32_t events) {
     if (!task_reaped(pid)) command_reaped(pid, status);
 }
 
-int host_main(void) {
+/*
+ * One program at a time for what the lock guards: what a server that was killed had begun ends first. The lock goes with
+ * the last child that does an operation; the programs that are run do not have it.
+ */
+static bool take_lock(const char *path) {
+  int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd < 0) return false;
+  int result;
+  do result = flock(fd, LOCK_EX);
+  while (result != 0 && errno == EINTR);
+  return result == 0;
+}
+
+int host_main(int argc, char **argv) {
+  if (argc != 0 && (argc != 2 || strcmp(argv[0], "--lock") != 0)) return 2;
   sigset_t set;
   sigemptyset(&set);
   sigaddset(&set, SIGCHLD);
@@ -150,6 +165,7 @@ int host_main(void) {
   /* What the server had open when it started this is nobody's here. */
   if (syscall(SYS_close_range, 3, ~0u, 0) != 0)
     for (int fd = 3; fd < 4096; fd++) close(fd);
+  if (argc == 2 && !take_lock(argv[1])) return 1;
   received = malloc(CAISSON_HOST_REQUEST_MAX + header_bytes);
   if (received == NULL || !loop_open()) return 1;
   fcntl(STDIN_FILENO, F_SETFL, fcntl(STDIN_FILENO, F_GETFL) | O_NONBLOCK);

@@ -16,7 +16,7 @@
 #include "../wire/writer.h"
 #include "host-protocol.h"
 
-int host_main(void);
+int host_main(int argc, char **argv);
 
 /* host.c */
 void host_answer(uint32_t id, const struct writer *result);

@@ -1,5 +1,5 @@
-import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
@@ -19,6 +19,25 @@ beforeAll(() => {
 afterAll(async () => {
   await host.close();
   rmSync(folder, { recursive: true, force: true });
+});
+
+test('what a killed server had begun ends before the next one begins', async () => {
+  const lock = join(folder, 'lock');
+  const mark = join(folder, 'mark');
+  const binary = buildGuest({ quiet: true });
+  const script = `
+    import { HostClient } from ${JSON.stringify(new URL('../../dist/index.js', import.meta.url).href)};
+    const host = new HostClient(${JSON.stringify(binary)}, { lock: ${JSON.stringify(lock)} });
+    await host.ping();
+    void host.run(['/bin/sh', '-c', 'sleep 0.5; echo done > ${mark}'], { env: { PATH: '/bin' } }).catch(() => {});
+    setTimeout(() => process.kill(process.pid, 'SIGKILL'), 100);
+  `;
+  spawnSync(process.execPath, ['--input-type=module', '-e', script], { stdio: 'ignore' });
+  expect(existsSync(mark)).toBe(false);
+  const next = new HostClient(binary, { lock });
+  await next.ping();
+  expect(readFileSync(mark, 'utf8')).toBe('done\n');
+  await next.close();
 });
 
 describe('programs', () => {
