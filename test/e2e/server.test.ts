@@ -168,9 +168,13 @@ test('ensure and destroy of one name at once end in no deadlock on Postgres', as
 test('a log that cannot be written neither stops nor holds the server', async () => {
   const folder = temporary();
   const full = openSync('/dev/full', 'w');
-  const child = spawn(process.execPath, [caissonBin, 'serve', '--data', folder, '--log-level', 'debug'], {
-    stdio: ['ignore', 'ignore', full],
-  });
+  const child = spawn(
+    process.execPath,
+    [caissonBin, 'serve', '--data', folder, '--driver', 'fake', '--log-level', 'debug'],
+    {
+      stdio: ['ignore', 'ignore', full],
+    },
+  );
   const ended = once(child, 'exit');
   while (!existsSync(join(folder, 'server.json')) && child.exitCode === null)
     await new Promise((resolve) => setTimeout(resolve, 20));
