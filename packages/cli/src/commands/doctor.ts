@@ -11,8 +11,11 @@ export function addDoctor(parent: Command, context: CommandContext): void {
   ).action(async (options: ServerChoice) => {
     const report = await (await context.connect(options)).doctor();
     screen.result(report, () => {
-      const rows = report.checks.map(({ name, ok, detail }) => [
-        { text: ok ? '✓' : '✗', paint: (text: string) => screen.paint(text, ok ? 'good' : 'bad') },
+      const rows = report.checks.map(({ name, ok, optional, detail }) => [
+        {
+          text: ok ? '✓' : optional ? '-' : '✗',
+          paint: (text: string) => (ok || !optional ? screen.paint(text, ok ? 'good' : 'bad') : text),
+        },
         name,
         detail,
       ]);

@@ -22,7 +22,13 @@ export const apiKeySchema = z.object({
 
 export type ApiKey = z.infer<typeof apiKeySchema>;
 
-const checkSchema = z.object({ name: z.string(), ok: z.boolean(), detail: z.string(), fix: z.string().nullable() });
+const checkSchema = z.object({
+  name: z.string(),
+  ok: z.boolean(),
+  optional: z.boolean().optional().describe('nothing is amiss without it; with it there would be more to choose from'),
+  detail: z.string(),
+  fix: z.string().nullable().describe('what would change it, as a command where there is one'),
+});
 
 export const doctorSchema = z.object({
   ok: z.boolean(),

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { RouteName, RouteOf, RouteRequest, WebSocketRouteName } from '@caisson/contract';
+import type { Doctor, RouteName, RouteOf, RouteRequest, WebSocketRouteName } from '@caisson/contract';
 import type { EventFeed } from '../events/feed.ts';
 import type { ProfileCatalog } from '../profiles/catalog.ts';
 import type { Attachments } from '../sandbox/attachments.ts';
@@ -24,7 +24,7 @@ export interface ApiContext {
   readonly profiles: ProfileCatalog;
   readonly metrics: Metrics;
   readonly version: string;
-  doctor(): Promise<{ name: string; ok: boolean; detail: string; fix: string | null }[]>;
+  doctor(): Promise<Doctor['checks']>;
   /** Why the server is not ready, or nothing. */
   notReady(): string[];
 }

@@ -60,6 +60,6 @@ export const systemHandlers: Handlers<SystemRoute> = {
 
   'system.doctor': async (context) => {
     const checks = await context.doctor();
-    return ok({ ok: checks.every((check) => check.ok), version: context.version, checks });
+    return ok({ ok: checks.every((check) => check.ok || check.optional === true), version: context.version, checks });
   },
 };

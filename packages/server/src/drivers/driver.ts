@@ -105,9 +105,17 @@ export interface Listing {
   readonly orphans: readonly { readonly backendName: string; readonly key?: InstanceKey }[];
 }
 
-export type Probe =
+export type Probe = (
   | { readonly usable: true; readonly version: string; readonly detail: string }
-  | { readonly usable: false; readonly why: string; readonly fix: string };
+  | { readonly usable: false; readonly why: string; readonly fix: string }
+) & {
+  /** What it stands on, each with the same question: one of several runtimes, say. */
+  readonly parts?: readonly ProbePart[];
+};
+
+export type ProbePart =
+  | { readonly name: string; readonly usable: true; readonly detail: string }
+  | { readonly name: string; readonly usable: false; readonly why: string; readonly fix: string };
 
 /** What a driver can do, as data: routing filters by it, the API and `doctor` show it, the suite checks it. */
 export interface Capabilities {

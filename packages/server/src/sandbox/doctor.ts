@@ -32,10 +32,14 @@ export async function checkAll({ store, drivers, folder, filesystems }: Installa
   return checks.flat();
 }
 
+function check(name: string, ok: boolean, detail: string, fix: string | null): Check {
+  return { name, ok, detail, fix };
+}
+
 async function checkStorage(storage: Storage, signal: AbortSignal): Promise<Check> {
   const name = `storage ${storage.name}`;
   const probe = await storage.probe(signal);
-  if (!probe.usable) return { name, ok: false, detail: probe.why, fix: probe.fix };
+  if (!probe.usable) return check(name, false, probe.why, probe.fix);
   const { state, freeBytes, totalBytes } = await storage.health(signal);
   const gib = (bytes: number) => Math.round(bytes / 1024 ** 3);
   const detail = `${probe.detail}; ${gib(freeBytes)} of ${gib(totalBytes)} GiB free`;
@@ -82,14 +86,21 @@ async function checkDisk(folder: string): Promise<Check> {
   };
 }
 
-async function checkDriver(driver: Driver, signal: AbortSignal): Promise<Check> {
+async function checkDriver(driver: Driver, signal: AbortSignal): Promise<Check[]> {
   const name = `driver ${driver.name}`;
   try {
     const never = new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
     const probe = await Promise.race([driver.probe(signal), never]);
-    if (probe.usable) return { name, ok: true, detail: `${probe.detail} (version ${probe.version})`, fix: null };
-    return { name, ok: false, detail: probe.why, fix: probe.fix };
+    const own = probe.usable
+      ? check(name, true, `${probe.detail} (version ${probe.version})`, null)
+      : check(name, false, probe.why, probe.fix);
+    const parts = probe.parts?.map((part) => ({
+      ...(part.usable ? check(part.name, true, part.detail, null) : check(part.name, false, part.why, part.fix)),
+      // One of them is enough, and whether there is one the driver's own line tells.
+      optional: true,
+    }));
+    return [own, ...(parts ?? [])];
   } catch (error) {
-    return { name, ok: false, detail: (error as Error).message, fix: null };
+    return [check(name, false, (error as Error).message, null)];
   }
 }

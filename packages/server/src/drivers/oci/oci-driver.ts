@@ -20,6 +20,7 @@ import type {
   InstanceStats,
   Listing,
   Probe,
+  ProbePart,
 } from '../driver.ts';
 import { Cgroup, type CgroupLayout, cgroupLayout } from './cgroup.ts';
 import { automaticRuntimes, type Place, programOf, type RuntimeFinding, tryRuntime } from './find-runtimes.ts';
@@ -91,16 +92,14 @@ export class OciDriver implements Driver {
     await makePassable(this.#place.root);
     const found = await this.#findAll(runtimeNames, signal);
     this.#known = found.filter(({ name }) => automaticRuntimes.includes(name));
-    const usable = found.flatMap((one) => (one.usable ? [one] : []));
-    const [best] = usable;
-    if (!best) {
+    const parts = found.map((one) => partOf(one));
+    const best = found.find((one) => one.usable);
+    if (!best?.usable) {
       const why = found.map((one) => (one.usable ? '' : one.why)).join('; ');
-      return { usable: false, why, fix: 'apt-get install runc' };
+      return { usable: false, why, fix: 'apt-get install runc', parts };
     }
-    const others = found.flatMap((one) => (one.usable ? [] : [`${one.why} (${one.fix})`]));
-    const names = usable.map(({ name, version }) => `${name} ${version}`).join(', ');
-    const detail = [`control groups ${cgroupLayout()}`, `runtimes: ${names}`, ...others].join('; ');
-    return { usable: true, version: best.version, detail };
+    const detail = `containers by ${best.name} unless another is asked for; control groups ${cgroupLayout()}`;
+    return { usable: true, version: best.version, detail, parts };
   }
 
   supports(blueprint: WorkspaceBlueprint): readonly SupportFailure[] {
@@ -343,6 +342,13 @@ export class OciDriver implements Driver {
     if (finding && !finding.usable) return `${finding.why}: ${finding.fix}`;
     return programOf(wanted) ? undefined : `${wanted} is not installed`;
   }
+}
+
+function partOf(finding: RuntimeFinding): ProbePart {
+  const { name } = finding;
+  if (!finding.usable) return { name: `runtime ${name}`, usable: false, why: finding.why, fix: finding.fix };
+  const kernel = knownRuntimes[name].isolation === 'user-kernel' ? 'a kernel of its own' : "the host's kernel";
+  return { name: `runtime ${name}`, usable: true, detail: `${finding.version}, tried out; sandboxes have ${kernel}` };
 }
 
 export function cgroupOf(name: string): string {
