@@ -43,6 +43,8 @@ const samples: Record<RouteName, (id: string) => { path: string; body?: unknown 
   'sandbox.recreate': (id) => ({ path: `/v1/sandboxes/${id}/recreate`, body: {} }),
   'sandbox.stop': (id) => ({ path: `/v1/sandboxes/${id}/stop`, body: {} }),
   'sandbox.start': (id) => ({ path: `/v1/sandboxes/${id}/start`, body: {} }),
+  'sandbox.pause': (id) => ({ path: `/v1/sandboxes/${id}/pause`, body: {} }),
+  'sandbox.resume': (id) => ({ path: `/v1/sandboxes/${id}/resume`, body: {} }),
   'sandbox.destroy': (id) => ({ path: `/v1/sandboxes/${id}` }),
   'sandbox.events': (id) => ({ path: `/v1/sandboxes/${id}/events` }),
   'sandbox.attempts': (id) => ({ path: `/v1/sandboxes/${id}/attempts` }),
@@ -67,6 +69,7 @@ describe.each(routeNames)('%s', (name) => {
   test('asks for a key, the right scope, and answers as its table says', async () => {
     const sandbox = await make();
     if (name === 'sandbox.start') await as('use', 'POST', `/v1/sandboxes/${sandbox.id}/stop`, {});
+    if (name === 'sandbox.resume') await as('use', 'POST', `/v1/sandboxes/${sandbox.id}/pause`, {});
     const { path, body } = samples[name](sandbox.id);
     if (route.scope === null) return expect((await call(server.url, route.method, path)).status).toBe(200);
     expect((await call(server.url, route.method, path, { body })).status).toBe(401);

@@ -64,6 +64,26 @@ test('stop, start, recreate and destroy lead where the table says', async () => 
   await expectSettled();
 });
 
+test('a paused sandbox stands still over a restart, refuses work, and goes on when it is resumed', async () => {
+  const { id } = await create();
+  expect((await plane.sandboxes.pause(ada, id, 10)).sandbox.state).toBe('paused');
+  await expect(plane.sandboxes.pause(ada, id, 10)).rejects.toMatchObject({ code: 'sandbox_paused' });
+  plane = await plane.restart();
+  await plane.settle();
+  expect((await plane.sandboxes.get(ada, id)).state).toBe('paused');
+  expect((await plane.sandboxes.resume(ada, id, 10)).sandbox.state).toBe('ready');
+  await expect(plane.sandboxes.resume(ada, id, 10)).rejects.toMatchObject({ code: 'invalid_state' });
+  await expectSettled();
+});
+
+test('a pause that fails leaves the sandbox ready, with the reason', async () => {
+  const { id } = await create();
+  plane.driver.faults.plan('pause.before', { kind: 'fail' });
+  await expect(plane.sandboxes.pause(ada, id, 10)).rejects.toMatchObject({ code: 'driver_failed' });
+  expect(await plane.sandboxes.get(ada, id)).toMatchObject({ state: 'ready', reason: { code: 'driver_failed' } });
+  await expectSettled();
+});
+
 test('a start that fails keeps the filesystem of a persistent sandbox, and so does one that a shutdown interrupts', async () => {
   const { id } = await create({ profile: 'kept' });
   await plane.sandboxes.stop(ada, id, 10);

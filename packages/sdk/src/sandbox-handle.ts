@@ -70,6 +70,14 @@ export class SandboxHandle {
     return this.#take(await this.#sandboxes.stop(this.id, options));
   }
 
+  async pause(options: ActOptions = {}): Promise<this> {
+    return this.#take(await this.#sandboxes.pause(this.id, options));
+  }
+
+  async resume(options: ActOptions = {}): Promise<this> {
+    return this.#take(await this.#sandboxes.resume(this.id, options));
+  }
+
   async start(options: ActOptions = {}): Promise<this> {
     return this.#take(await this.#sandboxes.start(this.id, options));
   }

@@ -82,6 +82,18 @@ export class Sandboxes {
     return this.#handle(await this.#connection.call('sandbox.start', { params: { id }, body, ...rest }));
   }
 
+  async pause(id: string, options: ActOptions = {}): Promise<SandboxHandle> {
+    const { waitSeconds, ...rest } = options;
+    const body = given({ waitSeconds });
+    return this.#handle(await this.#connection.call('sandbox.pause', { params: { id }, body, ...rest }));
+  }
+
+  async resume(id: string, options: ActOptions = {}): Promise<SandboxHandle> {
+    const { waitSeconds, ...rest } = options;
+    const body = given({ waitSeconds });
+    return this.#handle(await this.#connection.call('sandbox.resume', { params: { id }, body, ...rest }));
+  }
+
   async destroy(id: string, options: ActOptions = {}): Promise<SandboxHandle> {
     const { waitSeconds, ...rest } = options;
     const query = given({ waitSeconds });

@@ -5,7 +5,7 @@ import { parseDuration } from '../input/duration.ts';
 import { withProgress } from '../output/progress.ts';
 
 interface Act {
-  readonly verb: 'recreate' | 'stop' | 'start' | 'destroy';
+  readonly verb: 'recreate' | 'stop' | 'start' | 'pause' | 'resume' | 'destroy';
   readonly summary: string;
   readonly doing: string;
 }
@@ -18,6 +18,8 @@ const acts: readonly Act[] = [
   },
   { verb: 'stop', summary: 'end its processes; keep its filesystem when it is persistent', doing: 'stopping' },
   { verb: 'start', summary: 'launch a stopped sandbox again', doing: 'starting' },
+  { verb: 'pause', summary: 'let every process stand still; nothing is lost', doing: 'pausing' },
+  { verb: 'resume', summary: 'let a paused sandbox go on', doing: 'resuming' },
   { verb: 'destroy', summary: 'remove everything it has; its record and events remain', doing: 'destroying' },
 ];
 

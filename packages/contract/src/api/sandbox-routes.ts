@@ -122,6 +122,8 @@ export const sandboxRoutes = {
     'End its processes; keep its filesystem when it is persistent',
   ),
   'sandbox.start': actionRoute('/v1/sandboxes/{id}/start', 'Launch a stopped sandbox again'),
+  'sandbox.pause': actionRoute('/v1/sandboxes/{id}/pause', 'Let every process stand still; nothing is lost'),
+  'sandbox.resume': actionRoute('/v1/sandboxes/{id}/resume', 'Let a paused sandbox go on'),
   'sandbox.destroy': route({
     method: 'DELETE',
     path: '/v1/sandboxes/{id}',

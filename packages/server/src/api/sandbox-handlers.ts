@@ -35,6 +35,12 @@ export const sandboxHandlers: Handlers<keyof typeof sandboxRoutes> = {
   'sandbox.start': async ({ sandboxes }, { caller, params, body, idempotency }) =>
     changed(await sandboxes.start(caller, params.id, body.waitSeconds, idempotency)),
 
+  'sandbox.pause': async ({ sandboxes }, { caller, params, body, idempotency }) =>
+    changed(await sandboxes.pause(caller, params.id, body.waitSeconds, idempotency)),
+
+  'sandbox.resume': async ({ sandboxes }, { caller, params, body, idempotency }) =>
+    changed(await sandboxes.resume(caller, params.id, body.waitSeconds, idempotency)),
+
   'sandbox.destroy': async ({ sandboxes }, { caller, params, query }) =>
     changed(await sandboxes.destroy(caller, params.id, query.waitSeconds)),
 

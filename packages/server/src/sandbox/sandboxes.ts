@@ -28,6 +28,7 @@ import { type Composed, compose } from './compose.ts';
 import { loseIfGone } from './lose.ts';
 import { limitTtl, policyNotices } from './profile-policy.ts';
 import type { Operation, Runner } from './runner.ts';
+import { pausing } from './work.ts';
 import type { WorkContext } from './work-context.ts';
 
 export interface SandboxesContext {
@@ -153,6 +154,20 @@ export class Sandboxes {
   async start(caller: Caller, id: string, waitSeconds: number, idempotency?: IdempotentRequest): Promise<Outcome> {
     const sandbox = await this.#changeable(caller, id, 'start');
     return this.#settle(await this.#start(sandbox, idempotency), sandbox.id, waitSeconds);
+  }
+
+  async pause(caller: Caller, id: string, waitSeconds: number, idempotency?: IdempotentRequest): Promise<Outcome> {
+    const sandbox = await this.#changeable(caller, id, 'pause');
+    // Refused before anything changes; the action itself would leave a record of a failure.
+    pausing(this.#context.work.driver(sandbox.driver));
+    const operation = await this.#context.runner.begin(sandbox, 'pause', 'pausing', { idempotency });
+    return this.#settle(operation, sandbox.id, waitSeconds);
+  }
+
+  async resume(caller: Caller, id: string, waitSeconds: number, idempotency?: IdempotentRequest): Promise<Outcome> {
+    const sandbox = await this.#changeable(caller, id, 'resume');
+    const operation = await this.#context.runner.begin(sandbox, 'resume', 'resuming', { idempotency });
+    return this.#settle(operation, sandbox.id, waitSeconds);
   }
 
   /** Destroying a destroyed sandbox answers its record. */

@@ -1,5 +1,7 @@
-import type { ActionName, Sandbox } from '@caisson/contract';
+import { type ActionName, CaissonError, type Sandbox } from '@caisson/contract';
+import type { Driver, Pausing } from '../drivers/driver.ts';
 import type { StepChange } from '../store/sandboxes.ts';
+import { withDeadline } from './deadline.ts';
 import { end, haltOrEnd, keyOf, removeFilesystem } from './end.ts';
 import { launch } from './launch.ts';
 import type { WorkContext } from './work-context.ts';
@@ -25,6 +27,20 @@ export const work: Partial<Record<ActionName, Work>> = {
     if (sandbox.persistence !== 'persistent') await removeFilesystem(context, sandbox, signal);
     return { endInstance: true };
   },
+  async pause(context, sandbox, signal) {
+    const driver = context.driver(sandbox.driver);
+    await withDeadline('pausing', context.deadlines.endMs, signal, (inner) =>
+      pausing(driver).pause(keyOf(sandbox), inner),
+    );
+    return { reason: null };
+  },
+  async resume(context, sandbox, signal) {
+    const driver = context.driver(sandbox.driver);
+    await withDeadline('resuming', context.deadlines.endMs, signal, (inner) =>
+      pausing(driver).resume(keyOf(sandbox), inner),
+    );
+    return { reason: null };
+  },
   async destroy(context, sandbox, signal) {
     await end(context, keyOf(sandbox), sandbox, signal);
     if (sandbox.incarnation > 1) await end(context, keyOf(sandbox, -1), sandbox, signal);
@@ -32,3 +48,9 @@ export const work: Partial<Record<ActionName, Work>> = {
     return { endInstance: true, endAttempt: { state: 'cancelled' } };
   },
 };
+
+/** The driver as one that can pause, or the error that it cannot. */
+export function pausing(driver: Driver): Driver & Pausing {
+  if (driver.pause && driver.resume) return driver as Driver & Pausing;
+  throw new CaissonError('pause_not_available', `the driver ${driver.name} cannot pause`);
+}
