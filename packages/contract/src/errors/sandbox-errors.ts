@@ -63,6 +63,12 @@ export const sandboxErrors = {
   ),
   rate_limited: row('limit', 'Too many requests', 'Slow down; `Retry-After` says for how long.', later),
   too_many_streams: row('limit', 'Too many open streams', 'Close some first.', later),
+  too_many_processes: row(
+    'limit',
+    'The sandbox may not have more processes',
+    'End some first, or recreate it with a larger limit of processes.',
+    later,
+  ),
   insufficient_credits: row(
     'payment',
     'There are not enough credits',

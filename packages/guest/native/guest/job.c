@@ -320,7 +320,7 @@ static void begin_as(struct channel *ch, struct slice params, const char *user, 
     free(job);
     free(account);
     free(copy);
-    if (!room) return channel_fail(ch, CAISSON_ERROR_LIMIT_REACHED, EAGAIN, "too many requests wait");
+    if (!room) return channel_fail(ch, CAISSON_ERROR_LIMIT_REACHED, 0, "too many requests wait");
     if (account != NULL && !known)
       return channel_fail(ch, CAISSON_ERROR_USER_NOT_FOUND, 0, "there is no user %.*s", (int)user_size, user);
     return channel_fail(ch, CAISSON_ERROR_OUT_OF_MEMORY, ENOMEM, "no memory for the request");

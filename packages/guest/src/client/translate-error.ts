@@ -35,8 +35,16 @@ const codes: Partial<Record<GuestErrorCode, ErrorCode>> = {
   shutting_down: 'guest_unreachable',
 };
 
+/** Where the limit is of something else than streams. A worker for files that could not be forked is a process too. */
+const EAGAIN = 11;
+
+function codeOf(method: MethodName, { code, errno }: Reset): ErrorCode {
+  if (code === 'limit_reached' && (method === 'process.spawn' || errno === EAGAIN)) return 'too_many_processes';
+  return codes[code] ?? 'guest_failed';
+}
+
 export function fromReset(method: MethodName, reset: Reset): CaissonError {
-  const code = codes[reset.code] ?? 'guest_failed';
+  const code = codeOf(method, reset);
   return new CaissonError(code, reset.message === '' ? undefined : reset.message, {
     context: { guestCode: reset.code, method, ...(reset.errno === undefined ? {} : { errno: reset.errno }) },
   });
