@@ -9,10 +9,10 @@
 #include <sys/stat.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "connection.h"
+#include "descriptors.h"
 #include "job.h"
 #include "leaving.h"
 #include "process.h"
@@ -76,8 +76,7 @@ __attribute__((noreturn)) static void become_worker(int fd, const struct account
   loop_abandon();
   receive_reset();
   if (dup2(fd, 3) < 0) _exit(1);
-  if (syscall(SYS_close_range, 4, ~0u, 0) != 0)
-    for (int other = 4; other < 65536; other++) close(other);
+  descriptors_close_from(4);
   setpgid(0, 0);
   if (account_become(account) != 0) _exit(1);
   /* The user's other processes share its uid; they must not read or steer this one. */
