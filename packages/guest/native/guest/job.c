@@ -169,7 +169,10 @@ static enum outcome on_packet(struct job *job, size_t size, int fd) {
     case FROM_RESULT:
       if (job->channel->method->answer == CAISSON_FIRST) {
         struct writer w = {packet + worker_header, size, size, false};
-        if (job->class == QUICK) worker_reclass(job->worker, STREAM);
+        if (job->class == QUICK && !worker_reclass(job->worker, STREAM)) {
+          worker_again(job, STREAM);
+          return OVER;
+        }
         channel_answer(job->channel, &w);
         return GO_ON;
       }
