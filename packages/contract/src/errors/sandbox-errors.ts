@@ -69,6 +69,7 @@ export const sandboxErrors = {
     'limit',
     'The sandbox cannot have another process',
     'End or forget some, or recreate it with a larger `runtime.resources.pids`.',
+    later,
   ),
   max_sandboxes_reached: row(
     'limit',

@@ -41,7 +41,7 @@ static void put(const uint8_t *at, size_t size) {
 }
 
 static void put_zeros(uint64_t size) {
-  static const uint8_t zeros[4096];
+  static uint8_t zeros[4096]; /* not const: that would be a page of the program, which every guest would hold */
   while (size > 0) {
     size_t n = size < sizeof zeros ? (size_t)size : sizeof zeros;
     put(zeros, n);

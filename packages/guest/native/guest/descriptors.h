@@ -8,5 +8,7 @@
 void descriptors_raise(void);
 /* What a child begins with; NULL when nothing was raised. */
 const struct rlimit *descriptors_of_children(void);
+/* Closes every descriptor from this one on; in a child. */
+void descriptors_close_from(int first);
 
 #endif

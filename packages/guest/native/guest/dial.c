@@ -17,7 +17,7 @@
 #include "log.h"
 #include "version.h"
 
-struct connection connection = {.watch = {.fd = -1}};
+struct connection connection; /* without a value of its own: it is large, and a part of every guest's memory */
 
 static struct dial_options options;
 static uint8_t boot[16];
@@ -242,6 +242,7 @@ static bool read_secret(int fd) {
 
 bool dial_begin(const struct dial_options *given) {
   options = *given;
+  connection.watch.fd = -1;
   struct sockaddr_un address;
   if (options.socket_path != NULL && strlen(options.socket_path) >= sizeof address.sun_path) return false;
   if (getentropy(boot, sizeof boot) != 0) return false;

@@ -11,7 +11,7 @@
 #include "worker.h"
 
 enum {
-  /* A terminal tells its end a moment after its last writer is gone; a daemon that keeps it open never does. */
+  /* A terminal tells its end a moment after its program's. */
   pty_drain_ms = 100,
   after_kill_ms = 2000,
 };
@@ -53,7 +53,12 @@ static void settle(struct process *p) {
   }
 }
 
-static void on_drain(struct timer *timer) { settle(container_of(timer, struct process, drain)); }
+/* The kernel hangs a terminal up when its session's leader ends. One that does not say so by now (gVisor's) never will. */
+static void on_drain(struct timer *timer) {
+  struct process *p = container_of(timer, struct process, drain);
+  output_over(&p->out[0]);
+  settle(p);
+}
 
 static uint8_t why(const struct process *p, int status) {
   if (p->timed_out) return CAISSON_EXIT_STATUS_WHY_TIMED_OUT;

@@ -169,7 +169,10 @@ static enum outcome on_packet(struct job *job, size_t size, int fd) {
     case FROM_RESULT:
       if (job->channel->method->answer == CAISSON_FIRST) {
         struct writer w = {packet + worker_header, size, size, false};
-        if (job->class == QUICK) worker_reclass(job->worker, STREAM);
+        if (job->class == QUICK && !worker_reclass(job->worker, STREAM)) {
+          worker_again(job, STREAM);
+          return OVER;
+        }
         channel_answer(job->channel, &w);
         return GO_ON;
       }
@@ -320,7 +323,7 @@ static void begin_as(struct channel *ch, struct slice params, const char *user, 
     free(job);
     free(account);
     free(copy);
-    if (!room) return channel_fail(ch, CAISSON_ERROR_LIMIT_REACHED, EAGAIN, "too many requests wait");
+    if (!room) return channel_fail(ch, CAISSON_ERROR_LIMIT_REACHED, 0, "too many requests wait");
     if (account != NULL && !known)
       return channel_fail(ch, CAISSON_ERROR_USER_NOT_FOUND, 0, "there is no user %.*s", (int)user_size, user);
     return channel_fail(ch, CAISSON_ERROR_OUT_OF_MEMORY, ENOMEM, "no memory for the request");

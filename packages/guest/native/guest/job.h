@@ -58,7 +58,10 @@ void worker_assign(struct job *job);
 /* The job needs its worker no more; a worker that is not at rest ends. */
 void worker_release(struct worker *worker, bool at_rest);
 void workers_next(void);
-void worker_reclass(struct worker *worker, enum job_class class);
+/* The job turned out to wait for its client. False: the class has no place for it. */
+bool worker_reclass(struct worker *worker, enum job_class class);
+/* Gives its worker up and begins the job anew when the class has a place. */
+void worker_again(struct job *job, enum job_class class);
 
 /* file-reader.c */
 bool reader_begin(struct job *job, int fd, uint64_t offset, uint64_t length);

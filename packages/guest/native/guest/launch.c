@@ -30,11 +30,18 @@
 static const char default_path[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /* Commands mostly come one at a time: the next finds its pages where the last one left them. */
-static struct launch spare __attribute__((aligned(4096)));
+enum { page = 4096 };
+static union {
+  struct launch launch;
+  uint8_t pages[(sizeof(struct launch) + page - 1) / page * page];
+} spare __attribute__((aligned(4096)));
+
+_Static_assert(sizeof spare % page == 0, "a page that is given back must hold nothing else");
+
 static bool spare_taken;
 
 struct launch *launch_take(void) {
-  struct launch *launch = &spare;
+  struct launch *launch = &spare.launch;
   if (spare_taken) launch = malloc(sizeof *launch);
   else spare_taken = true;
   if (launch == NULL) return NULL;
@@ -46,7 +53,7 @@ struct launch *launch_take(void) {
 void launch_give(struct launch *launch) {
   if (launch == NULL) return;
   free(launch->argv);
-  if (launch == &spare) spare_taken = false;
+  if (launch == &spare.launch) spare_taken = false;
   else free(launch);
 }
 

@@ -128,6 +128,13 @@ void output_calm_end(const struct process *p) {
   calm_over(&calm.timer);
 }
 
+void output_over(struct output *o) {
+  output_drain(o);
+  output_close(o);
+  finish_if_all_sent(o);
+  if (o->channel != NULL) channel_ready(o->channel);
+}
+
 static size_t attach_pull(struct channel *ch, size_t max, struct slice pieces[2]) {
   struct output *o = ch->owner;
   if (o->process->stage == STARTING) return 0;

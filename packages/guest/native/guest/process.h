@@ -98,6 +98,8 @@ void output_resume(struct output *o);
 /* Takes what the pipe holds now, whatever the ring's maximum says. */
 void output_drain(struct output *o);
 void output_close(struct output *o);
+/* Takes what is there, and then it is over, whoever still has the other end. */
+void output_over(struct output *o);
 /* The process has been started, or has ended: between the two, for a moment, bulk of others waits. */
 void output_calm(const struct process *p);
 void output_calm_end(const struct process *p);

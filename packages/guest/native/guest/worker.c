@@ -9,10 +9,10 @@
 #include <sys/stat.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "connection.h"
+#include "descriptors.h"
 #include "job.h"
 #include "leaving.h"
 #include "process.h"
@@ -76,8 +76,7 @@ __attribute__((noreturn)) static void become_worker(int fd, const struct account
   loop_abandon();
   receive_reset();
   if (dup2(fd, 3) < 0) _exit(1);
-  if (syscall(SYS_close_range, 4, ~0u, 0) != 0)
-    for (int other = 4; other < 65536; other++) close(other);
+  descriptors_close_from(4);
   setpgid(0, 0);
   if (account_become(account) != 0) _exit(1);
   /* The user's other processes share its uid; they must not read or steer this one. */
@@ -166,21 +165,34 @@ void worker_release(struct worker *worker, bool at_rest) {
   }
 }
 
-/* Whether the job's class has a place, and its user one of them. */
-static bool has_place(const struct job *job) {
-  if (busy[job->class] >= class_max[job->class]) return false;
+/* Whether the class has a place, and the user one of them. */
+static bool has_place(enum job_class class, uint32_t uid) {
+  if (busy[class] >= class_max[class]) return false;
   size_t own = 0;
   for (const struct worker *worker = workers; worker != NULL; worker = worker->next)
-    own += worker->job != NULL && worker->class == job->class && worker->account.uid == job->account->uid;
-  return own < user_max[job->class];
+    own += worker->job != NULL && worker->class == class && worker->account.uid == uid;
+  return own < user_max[class];
 }
 
-/* It turned out to wait for its client. */
-void worker_reclass(struct worker *worker, enum job_class class) {
+bool worker_reclass(struct worker *worker, enum job_class class) {
+  if (!has_place(class, worker->account.uid)) return false;
   busy[worker->class]--;
   busy[class]++;
   worker->class = worker->job->class = class;
   timer_clear(&worker->deadline);
+  return true;
+}
+
+void worker_again(struct job *job, enum job_class class) {
+  struct account *account = malloc(sizeof *account);
+  if (account != NULL) *account = job->worker->account;
+  worker_release(job->worker, false);
+  if (account == NULL) return job_abandoned(job);
+  job->account = account;
+  job->class = class;
+  job->begun = false;
+  job->params_sent = 0;
+  worker_assign(job);
 }
 
 static bool give(struct job *job) {
@@ -207,7 +219,7 @@ static bool give(struct job *job) {
 }
 
 void worker_assign(struct job *job) {
-  if (queue_head[job->class] == NULL && has_place(job)) {
+  if (queue_head[job->class] == NULL && has_place(job->class, job->account->uid)) {
     give(job);
     return;
   }
@@ -225,7 +237,7 @@ void workers_next(void) {
       next = job->next;
       bool is_cancelled = job->channel == NULL;
       if (!is_cancelled && busy[class] >= class_max[class]) break;
-      if (!is_cancelled && !has_place(job)) {
+      if (!is_cancelled && !has_place(class, job->account->uid)) {
         /* Its user has enough of them; those behind it may be others'. */
         before = job;
         continue;

@@ -137,7 +137,8 @@ static const uint8_t *find_item(struct search *search, int fd, uint64_t group, u
 void task_usage(struct slice params, struct outcome *outcome) {
   char path[4096];
   static struct search search;
-  static struct lookup lookup = {.object = first_free_object};
+  static struct lookup lookup;
+  lookup.object = first_free_object;
   host_path(params, CAISSON_TAG_HOST_PATH_PATH, path);
   int fd = open_directory(path);
   if (fd < 0) return step_failed(outcome, "open");

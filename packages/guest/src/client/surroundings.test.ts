@@ -93,6 +93,55 @@ test('a process that the memory limit killed is told from one that was killed', 
   }
 });
 
+test('kills for memory are counted where a sandbox sees its own group, and none are invented where it sees none', async () => {
+  const place = mkdtempSync(join(tmpdir(), 'caisson-cgroup-'));
+  const wrapper = ['sh', '-c', `mount --bind ${place} /sys/fs/cgroup; exec "$@"`, 'sh'];
+  const dies = [
+    'sh',
+    '-c',
+    '[ ! -e /sys/fs/cgroup/memory.events ] || echo oom_kill 1 > /sys/fs/cgroup/memory.events; kill -9 $$',
+  ];
+  const ends = async () => {
+    const guest = await startGuest({ binary, wrapper });
+    try {
+      const first = await guest.client.processes.exec(dies, { user: 'root' });
+      return [first.why, (await guest.client.processes.exec(dies, { user: 'root' })).why];
+    } finally {
+      await guest.stop();
+    }
+  };
+  try {
+    expect(await ends()).toEqual(['signalled', 'signalled']);
+    writeFileSync(join(place, 'memory.events'), 'oom 0\noom_kill 0\n');
+    expect(await ends()).toEqual(['out_of_memory', 'signalled']);
+  } finally {
+    rmSync(place, { recursive: true });
+  }
+});
+
+test('a limit of processes is told as that', async (context) => {
+  const group = `/sys/fs/cgroup/pids/caisson-test-${process.pid}`;
+  try {
+    mkdirSync(group);
+  } catch (error) {
+    skip(context, `needs the pids controller of cgroup v1: ${error}`);
+  }
+  writeFileSync(`${group}/pids.max`, '12');
+  const wrapper = ['sh', '-c', `echo $$ > ${group}/cgroup.procs; exec "$@"`, 'sh'];
+  const guest = await startGuest({ binary, wrapper });
+  try {
+    const { processes, files } = guest.client;
+    const many = Array.from({ length: 12 }, () => processes.spawn({ argv: ['sleep', '60'], attach: false }));
+    const refused = (await Promise.allSettled(many)).filter(({ status }) => status === 'rejected');
+    expect(refused[0]).toMatchObject({ reason: { code: 'max_processes_reached', kind: 'limit' } });
+    await expect(files.stat('/etc/passwd')).rejects.toMatchObject({ code: 'max_processes_reached' });
+  } finally {
+    await guest.stop();
+    await delay(100);
+    rmdirSync(group);
+  }
+});
+
 test('in a user namespace with few capabilities it serves its users all the same', async (context) => {
   const keeper = spawn('unshare', ['-U', 'sleep', '1000'], { stdio: 'ignore' });
   const place = mkdtempSync(join(tmpdir(), 'caisson-userns-'));

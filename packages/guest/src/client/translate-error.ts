@@ -44,17 +44,20 @@ const spawnCodes: Partial<Record<GuestErrorCode, ErrorCode>> = {
   not_a_directory: 'command_not_found',
   is_a_directory: 'command_not_found',
   permission_denied: 'command_not_found',
-  limit_reached: 'max_processes_reached',
 };
 
-function codeOf(method: MethodName, code: GuestErrorCode): ErrorCode {
+/** What fork(2) says at the limit. A worker for files that could not be forked is a process too. */
+const EAGAIN = 11;
+
+function codeOf(method: MethodName, { code, errno }: Reset): ErrorCode {
+  if (code === 'limit_reached' && (method === 'process.spawn' || errno === EAGAIN)) return 'max_processes_reached';
   const special = method === 'process.spawn' ? spawnCodes : method.startsWith('process.') ? processCodes : undefined;
   return special?.[code] ?? codes[code] ?? 'guest_failed';
 }
 
 /** `subject`: the path that the request was about, when it was about one. */
 export function fromReset(method: MethodName, reset: Reset, subject?: string): CaissonError {
-  const code = codeOf(method, reset.code);
+  const code = codeOf(method, reset);
   const words = reset.message === '' ? errorFacts(code).title : reset.message;
   const isNamed = subject === undefined || words.includes(subject.slice(0, 200));
   return new CaissonError(code, isNamed ? words : `${subject.slice(0, 200)}: ${words}`, {

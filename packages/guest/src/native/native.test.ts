@@ -1,5 +1,6 @@
-import { execFileSync } from 'node:child_process';
-import { readFileSync, statSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { cpSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { buildGuest, buildVariant } from '../../build.mjs';
@@ -22,6 +23,19 @@ function ask(mode: string, lines: readonly string[]): number[] {
   const output = execFileSync(program, [mode], { input: `${lines.join('\n')}\n`, encoding: 'utf8', env });
   return output.trim().split('\n').map(Number);
 }
+
+test('without a compiler, and without a prebuilt program, the build says so in one line', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'caisson-build-'));
+  try {
+    cpSync(join(packageFolder, 'build.mjs'), join(folder, 'build.mjs'));
+    cpSync(join(packageFolder, 'native'), join(folder, 'native'), { recursive: true });
+    const done = spawnSync(process.execPath, [join(folder, 'build.mjs')], { encoding: 'utf8', env: { PATH: '' } });
+    expect(done.status).toBe(1);
+    expect(done.stderr).toMatch(/^guest: the guest needs a C compiler, and there is no prebuilt .*\n$/);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
 
 test('the unit tests in C pass', () => {
   expect(execFileSync(program, { encoding: 'utf8', env })).toMatch(/^\d+ checks, 0 failed\n$/);
