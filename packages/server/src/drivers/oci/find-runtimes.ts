@@ -11,7 +11,14 @@ import { linuxResources, readMachine } from './limits.ts';
 import { Runtime } from './runtime.ts';
 
 export type RuntimeFinding =
-  | { readonly name: RuntimeName; readonly usable: true; readonly version: string; readonly program: string }
+  | {
+      readonly name: RuntimeName;
+      readonly usable: true;
+      readonly version: string;
+      readonly program: string;
+      /** Those that it understood. */
+      readonly options: readonly string[];
+    }
   | { readonly name: RuntimeName; readonly usable: false; readonly why: string; readonly fix: string };
 
 export interface Place {
@@ -45,24 +52,32 @@ export async function tryRuntime(name: RuntimeName, place: Place, signal: AbortS
   const facts = await factsOf(program, place.guestProgram);
   const kept = await readKept(place.root, name, facts);
   if (kept) return kept;
-  const finding = await tryOut(name, program, layout, place, signal);
-  if (finding.usable) await keep(place.root, name, facts, finding);
-  return finding;
+  let finding: RuntimeFinding | undefined;
+  for (const options of knownRuntimes[name].options) {
+    finding = await tryOut({ name, program, layout, options }, place, signal);
+    if (finding.usable) {
+      await keep(place.root, name, facts, finding);
+      break;
+    }
+  }
+  return finding as RuntimeFinding;
 }
 
-async function tryOut(
-  name: RuntimeName,
-  program: string,
-  layout: CgroupLayout,
-  place: Place,
-  signal: AbortSignal,
-): Promise<RuntimeFinding> {
+interface Candidate {
+  readonly name: RuntimeName;
+  readonly program: string;
+  readonly layout: CgroupLayout;
+  readonly options: readonly string[];
+}
+
+async function tryOut(candidate: Candidate, place: Place, signal: AbortSignal): Promise<RuntimeFinding> {
+  const { name, program, layout, options } = candidate;
   const version = await versionOf(program, place.host);
   const key = { sandbox: newId('sandbox'), incarnation: 1 };
   // Several may be tried at once, also by several servers: each in a folder of its own.
   const own = join(place.root, `probe-${key.sandbox}`);
   const [folder, rootfs] = [new InstanceFolder(own, InstanceFolder.nameOf(key)), join(own, 'rootfs')];
-  const runtime = new Runtime({ name, program, state: join(own, 'state'), layout, host: place.host });
+  const runtime = new Runtime({ ...candidate, state: join(own, 'state'), host: place.host });
   const ids = runtime.known.userNamespace ? probeIds : undefined;
   try {
     await mkdir(rootfs, { recursive: true });
@@ -82,7 +97,7 @@ async function tryOut(
     const process = { ...(config.process as object), args: [insideProgram, 'version'] };
     await folder.writeConfig({ ...config, process });
     await runtime.runToEnd(folder, signal);
-    return { name, usable: true, version, program };
+    return { name, usable: true, version, program, options };
   } catch (error) {
     const why = `${name} ${version} does not work here: ${(error as Error).message}`;
     return { name, usable: false, why, fix: 'Install another runtime, such as runc or crun.' };

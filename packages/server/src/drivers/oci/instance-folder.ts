@@ -10,6 +10,8 @@ export interface InstanceRecord {
   readonly key: InstanceKey;
   readonly labels: Readonly<Record<string, string>>;
   readonly runtime: string;
+  /** The options with which the runtime is called. */
+  readonly runtimeOptions: readonly string[];
   readonly createdAt: number;
   readonly notices: readonly string[];
   /** Its first process, once it runs; until then the instance is being made. */

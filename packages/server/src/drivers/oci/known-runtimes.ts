@@ -5,8 +5,8 @@ export type RuntimeName = (typeof runtimeNames)[number];
 
 /** What has to be known about a runtime beyond the command line that they share. */
 export interface KnownRuntime {
-  /** Options before the verb. */
-  readonly options: readonly string[];
+  /** Options before the verb; several sets where versions differ, of which the first that works is taken. */
+  readonly options: readonly [readonly string[], ...(readonly string[])[]];
   /** Whether our filter of calls applies, or a kernel of its own stands between. */
   readonly seccomp: boolean;
   readonly userNamespace: boolean;
@@ -32,7 +32,7 @@ const withoutUnified = [
 /** The first that works here is taken where nobody asks for one: quickest first. One with a kernel of its own is asked for. */
 export const knownRuntimes: Readonly<Record<RuntimeName, KnownRuntime>> = {
   crun: {
-    options: [],
+    options: [[]],
     seccomp: true,
     userNamespace: true,
     freezesGroup: true,
@@ -42,7 +42,7 @@ export const knownRuntimes: Readonly<Record<RuntimeName, KnownRuntime>> = {
     wrapper: (layout) => (layout === 'hybrid' ? withoutUnified : []),
   },
   runc: {
-    options: [],
+    options: [[]],
     seccomp: true,
     userNamespace: true,
     freezesGroup: true,
@@ -51,8 +51,12 @@ export const knownRuntimes: Readonly<Record<RuntimeName, KnownRuntime>> = {
     wrapper: () => [],
   },
   runsc: {
-    // The platform that needs neither KVM nor a new kernel; no network; the guest's socket is outside of its kernel.
-    options: ['--platform=ptrace', '--network=none', '--fsgofer-host-uds'],
+    // No network; the guest's socket is outside of its kernel. Then the versions that call that differently, whose only
+    // platform without KVM is the older one.
+    options: [
+      ['--network=none', '--host-uds=open'],
+      ['--platform=ptrace', '--network=none', '--fsgofer-host-uds'],
+    ],
     seccomp: false,
     userNamespace: false,
     freezesGroup: false,

@@ -31,6 +31,7 @@ export async function launch(input: LaunchInput): Promise<{ record: InstanceReco
     key: request.key,
     labels: { ...request.labels, ...ownerLabels(request.owner) },
     runtime: runtime.name,
+    runtimeOptions: runtime.options,
     createdAt: Date.now(),
     notices: noticesOf(request, runtime),
   };

@@ -294,14 +294,14 @@ export class OciDriver implements Driver {
   }
 
   #runtime(record: InstanceRecord): Runtime {
-    return this.#runtimeNamed(isRuntimeName(record.runtime) ? record.runtime : 'runc');
+    return this.#runtimeNamed(isRuntimeName(record.runtime) ? record.runtime : 'runc', record.runtimeOptions);
   }
 
-  #runtimeNamed(name: RuntimeName): Runtime {
+  #runtimeNamed(name: RuntimeName, options: readonly string[]): Runtime {
     const { root, host } = this.#place;
     const program = programOf(name);
     if (!program) throw new CaissonError('driver_unavailable', `${name} is not installed any more`);
-    return new Runtime({ name, program, state: join(root, 'state', name), layout: this.#layout, host });
+    return new Runtime({ name, program, state: join(root, 'state', name), layout: this.#layout, options, host });
   }
 
   async #runtimeFor(blueprint: WorkspaceBlueprint, signal: AbortSignal): Promise<Runtime> {
@@ -309,7 +309,7 @@ export class OciDriver implements Driver {
     const candidates = isRuntimeName(wanted) ? [wanted] : automaticRuntimes;
     const found = await this.#findAll(candidates, signal);
     const usable = found.find((one) => one.usable);
-    if (usable) return this.#runtimeNamed(usable.name);
+    if (usable?.usable) return this.#runtimeNamed(usable.name, usable.options);
     const why = found.map((one) => (one.usable ? '' : `${one.why}: ${one.fix}`));
     throw new CaissonError('driver_unavailable', why.join('; '));
   }

@@ -12,6 +12,7 @@ const lastLines = 10;
 export class Runtime {
   readonly name: RuntimeName;
   readonly known: KnownRuntime;
+  readonly options: readonly string[];
   readonly #host: HostClient;
   readonly #command: readonly string[];
 
@@ -21,13 +22,16 @@ export class Runtime {
     /** Where it keeps what it knows about its containers. */
     readonly state: string;
     readonly layout: CgroupLayout;
+    /** Those before the verb. */
+    readonly options: readonly string[];
     readonly host: HostClient;
   }) {
     this.name = options.name;
     this.known = knownRuntimes[options.name];
     this.#host = options.host;
-    const { known } = this;
-    this.#command = [...known.wrapper(options.layout), options.program, '--root', options.state, ...known.options];
+    const wrapper = this.known.wrapper(options.layout);
+    this.options = options.options;
+    this.#command = [...wrapper, options.program, '--root', options.state, ...options.options];
   }
 
   /** Starts the instance of the folder. When it resolves its first process runs, or ran. */
