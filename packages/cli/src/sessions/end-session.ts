@@ -9,10 +9,17 @@ const brokenPipe = 141;
 /** How long the process is waited for when the reader of its output has gone. */
 const pipeSeconds = 2;
 
+interface Joined {
+  readonly process: Process;
+  readonly sandbox: SandboxHandle;
+  /** Whether it runs for this command line alone. */
+  readonly isOurs: boolean;
+}
+
 /** The exit code of our side, and what there is to tell about it. */
 export async function endSession(
   end: SessionEnd,
-  { process, sandbox }: { readonly process: Process; readonly sandbox: SandboxHandle },
+  { process, sandbox, isOurs }: Joined,
   { screen, exitWith }: Pick<CommandContext, 'screen' | 'exitWith'>,
 ): Promise<void> {
   if (end.left === false) {
@@ -20,6 +27,7 @@ export async function endSession(
     if (note !== undefined && !screen.wantsJson) screen.note(note);
     return exitWith(exitCodeOf(end.exit));
   }
+  if (end.left === 'output-closed' && !isOurs) return exitWith(0);
   if (end.left === 'output-closed') {
     // The reader of a pipe has gone: the command hears of it as it would outside.
     const signalled = process.signal('SIGPIPE', { signal: AbortSignal.timeout(pipeSeconds * 1000) });

@@ -55,7 +55,7 @@ export async function exec(
       screen.json({ process: process.id, ...end.exit, ...collected.toJSON(), durationMs });
     }
   }
-  await endSession(end, { process, sandbox }, context);
+  await endSession(end, { process, sandbox, isOurs: true }, context);
 }
 
 function commandOf(argv: readonly string[], shell: string | undefined): StartProcess['command'] {

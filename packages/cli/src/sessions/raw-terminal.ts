@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import type { Stdio } from '../invocation.ts';
 
 /** Shows the cursor, ends colours, mouse reports and bracketed paste: whatever a program inside had turned on. */
@@ -30,6 +31,9 @@ export class RawTerminal {
     process.on('exit', this.#restore);
     for (const signal of ending) process.on(signal, this.#die);
     this.#stdio.stdin.setRawMode?.(true);
+    // Node leaves a return with every new line, and a program that fills the screen has moved the cursor by itself. The
+    // settings from before come back as a whole. Without `stty` some screens look torn.
+    spawnSync('stty', ['-opost'], { stdio: ['inherit', 'ignore', 'ignore'] });
   }
 
   /** Looks at what the process writes: only who is on the other screen may be taken back from it. */

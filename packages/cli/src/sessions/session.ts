@@ -16,6 +16,8 @@ export interface SessionOptions {
   readonly tty: boolean;
   /** Whether it gets our stdin. */
   readonly input: boolean;
+  /** Only watched: Ctrl-C leaves it at once. */
+  readonly watches?: boolean | undefined;
   readonly detachKeys: Buffer;
   /** Instead of our stdout and stderr. */
   readonly output?: ((chunk: OutputChunk) => unknown) | undefined;
@@ -43,6 +45,8 @@ export async function runSession(
   });
   const leave = (how: Exclude<SessionEnd['left'], false>) => {
     left ??= how;
+    // Now: the end of the loop that reads stdin closes it, and a closed terminal cannot be restored.
+    terminal.restore();
     attachment.close();
     over();
   };
@@ -54,12 +58,12 @@ export async function runSession(
     }
   };
   const interrupts = new Interrupts(
-    () => void attachment.signal('SIGINT').catch(() => {}),
+    () => (options.watches === true ? leave('interrupts') : void attachment.signal('SIGINT').catch(() => {})),
     () => leave('interrupts'),
   );
   whenOutputCloses(() => leave('output-closed'));
   const stopFollowing = tty ? followSize(stdio, attachment) : () => {};
-  if (tty && stdio.stdin.isTTY === true) terminal.begin();
+  if (tty && options.input && stdio.stdin.isTTY === true) terminal.begin();
   else interrupts.begin();
   try {
     const typing = options.input ? passInput(stdio.stdin, attachment, tty, options.detachKeys, leave) : undefined;

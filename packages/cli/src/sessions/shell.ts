@@ -75,11 +75,13 @@ async function join(
     await attachment.resize(columns, rows > 1 ? rows - 1 : rows + 1).catch(() => {});
     await attachment.resize(columns, rows).catch(() => {});
   }
-  const session = { tty, input: options.stdin !== false, detachKeys: options.detachKeys };
+  const input = options.stdin !== false;
+  const session = { tty, input, watches: !input, detachKeys: options.detachKeys };
   const end = await runSession(attachment, invocation, session);
-  if (end.left === false) await process.forget().catch(() => {});
+  // What was there before us stays in the list for whoever started it.
+  if (end.left === false && !isBack) await process.forget().catch(() => {});
   const exit = end.left === false ? end.exit : null;
   if (screen.wantsJson) screen.json({ process: process.id, detached: end.left !== false, exit });
-  else if (end.left === 'keys') screen.note('\r');
-  await endSession(end, joined, context);
+  else if (end.left === 'keys') screen.note('');
+  await endSession(end, { ...joined, isOurs: false }, context);
 }
