@@ -25,16 +25,29 @@ export class CliWorld {
   readonly data = join(this.home, '.local', 'share', 'caisson');
   readonly #children = new Set<ChildProcess>();
 
-  async run(args: readonly string[], options: { stdin?: string; env?: Record<string, string> } = {}) {
+  async run(args: readonly string[], options: { stdin?: string | Buffer; env?: Record<string, string> } = {}) {
     return this.start(args, options).done;
   }
 
   start(
     args: readonly string[],
-    { stdin = '', env = {} }: { stdin?: string; env?: Record<string, string> } = {},
+    { stdin = '', env = {} }: { stdin?: string | Buffer; env?: Record<string, string> } = {},
   ): Running {
+    const running = this.spawn(process.execPath, [bin, ...args], env);
+    running.child.stdin?.end(stdin);
+    return running;
+  }
+
+  /** The command on a terminal of its own, which takes what is written to its stdin as typed. Says its name first. */
+  onTerminal(args: readonly string[], env: Record<string, string> = {}, size = 'cols 90 rows 25'): Running {
+    const words = [process.execPath, bin, ...args].map((word) => `'${word}'`).join(' ');
+    const line = `tty; stty ${size}; ${words}; code=$?; stty -a; exit $code`;
+    return this.spawn('script', ['-qefc', line, '/dev/null'], { TERM: 'xterm', SHELL: '/bin/sh', ...env });
+  }
+
+  spawn(command: string, args: readonly string[], env: Record<string, string>): Running {
     const { PATH = '' } = process.env;
-    const child = spawn(process.execPath, [bin, ...args], {
+    const child = spawn(command, args, {
       env: { PATH, HOME: this.home, CAISSON_DRIVERS: 'fake', ...env },
       stdio: ['pipe', 'pipe', 'pipe'],
     });
@@ -49,7 +62,7 @@ export class CliWorld {
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
       err += text;
     });
-    child.stdin.on('error', () => {}).end(stdin);
+    child.stdin.on('error', () => {});
     const done = new Promise<Finished>((resolve, reject) => {
       child.once('error', reject);
       child.once('close', (code) => {

@@ -1,6 +1,6 @@
 import type { Caisson } from '@caisson/sdk';
 import type { Command } from 'commander';
-import type { ServerChoice } from './connect.ts';
+import type { ConnectionNeeds, ServerChoice } from './connect.ts';
 import type { Invocation } from './invocation.ts';
 import type { Screen } from './output/screen.ts';
 
@@ -9,7 +9,7 @@ export interface CommandContext {
   readonly invocation: Invocation;
   readonly screen: Screen;
   /** Connects to the chosen server; a local one is started when none runs. */
-  connect(options: ServerChoice): Promise<Caisson>;
+  connect(options: ServerChoice, needs?: ConnectionNeeds): Promise<Caisson>;
   /** Ends the run with this code although nothing failed. */
   exitWith(exitCode: number): void;
 }

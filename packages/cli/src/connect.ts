@@ -17,26 +17,44 @@ export interface ServerChoice {
   readonly data?: string;
 }
 
+/** What a command wants of the connection beyond requests. */
+export interface ConnectionNeeds {
+  /** Attachments over WebSockets; without them each keystroke is a request. */
+  readonly webSockets?: boolean;
+}
+
 /**
  * The server that a command talks to: the one that is named (`--url`, `CAISSON_URL`), else that of this machine, which
  * is started in the background when it does not run.
  */
-export async function connect(choice: ServerChoice, invocation: Invocation, screen: Screen): Promise<Caisson> {
+export async function connect(
+  choice: ServerChoice,
+  invocation: Invocation,
+  screen: Screen,
+  needs: ConnectionNeeds = {},
+): Promise<Caisson> {
   const { env } = invocation;
+  const webSockets = needs.webSockets === true ? (await import('./web-socket.ts')).webSockets : undefined;
   const apiKey = choice.apiKey ?? (env.CAISSON_API_KEY || undefined);
   // A data folder on the command line is nearer than an address in the environment.
   const url = choice.url ?? (choice.data === undefined ? env.CAISSON_URL || undefined : undefined);
   if (choice.url !== undefined && choice.data !== undefined) {
     throw new CaissonError('request_invalid', '`--url` and `--data` name two servers', { hint: 'Give one of them.' });
   }
-  if (url !== undefined) return new Caisson({ baseUrl: url, apiKey, retries });
+  if (url !== undefined) return new Caisson({ baseUrl: url, apiKey, retries, webSocket: webSockets?.() });
   const place = localPlace(choice.data, env);
   const start = async () => {
     const started = await withProgress(screen, 'starting a server', () => ensureServer(place, invocation));
     if (started) screen.note('started a server in the background; `caisson stop-server` ends it');
   };
   await start();
-  return new Caisson({ baseUrl: 'http://localhost', apiKey, retries, fetch: startingFetch(place.socket, start) });
+  return new Caisson({
+    baseUrl: 'http://localhost',
+    apiKey,
+    retries,
+    fetch: startingFetch(place.socket, start),
+    webSocket: webSockets?.(place.socket),
+  });
 }
 
 /**

@@ -2,15 +2,22 @@ import { Command } from 'commander';
 import type { CommandContext } from './command-context.ts';
 import { addActs } from './commands/act.ts';
 import { addCompletion } from './commands/completion.ts';
+import { addCp } from './commands/cp.ts';
 import { addCreate, addEnsure } from './commands/create.ts';
 import { addDoctor } from './commands/doctor.ts';
 import { addEvents } from './commands/events.ts';
+import { addExec } from './commands/exec.ts';
+import { addFiles } from './commands/files.ts';
 import { addGet } from './commands/get.ts';
 import { addKeys } from './commands/keys.ts';
 import { addList } from './commands/list.ts';
+import { addLogs } from './commands/logs.ts';
+import { addKill, addPs } from './commands/processes.ts';
 import { addProfile } from './commands/profile.ts';
 import { addServe } from './commands/serve.ts';
+import { addAttach, addShell } from './commands/shell.ts';
 import { addSpec } from './commands/spec.ts';
+import { addStats } from './commands/stats.ts';
 import { addStopServer } from './commands/stop-server.ts';
 import { addVersion } from './commands/version.ts';
 import type { Invocation } from './invocation.ts';
@@ -22,7 +29,7 @@ export function buildProgram(invocation: Invocation, screen: Screen, outcome: { 
   const context: CommandContext = {
     invocation,
     screen,
-    connect: async (options) => (await import('./connect.ts')).connect(options, invocation, screen),
+    connect: async (options, needs) => (await import('./connect.ts')).connect(options, invocation, screen, needs),
     exitWith: (exitCode) => {
       outcome.exitCode = exitCode;
     },
@@ -44,6 +51,15 @@ export function buildProgram(invocation: Invocation, screen: Screen, outcome: { 
   addGet(program, context);
   addList(program, context);
   addActs(program, context);
+  addExec(program, context);
+  addShell(program, context);
+  addAttach(program, context);
+  addPs(program, context);
+  addKill(program, context);
+  addLogs(program, context);
+  addStats(program, context);
+  addCp(program, context);
+  addFiles(program, context);
   addEvents(program, context);
   addSpec(program, context);
   addProfile(program, context);

@@ -1,5 +1,6 @@
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { PassThrough, Readable } from 'node:stream';
 import { CaissonError, newId, toProblem } from '@caisson/contract';
 import { afterEach, expect, test } from 'vitest';
 import { commandTree, everyCommand } from './completion/command-tree.ts';
@@ -28,6 +29,8 @@ async function caisson(argv: string[], stdin = '') {
     out: sink('out'),
     err: sink('err'),
     readStdin: async () => Buffer.from(stdin),
+    stdio: () => ({ stdin: Readable.from([stdin]), stdout: new PassThrough(), stderr: new PassThrough() }),
+    whenOutputCloses: () => {},
   };
   return { exitCode: await run(invocation), ...written, invocation };
 }

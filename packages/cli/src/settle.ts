@@ -11,12 +11,18 @@ export const firstWaitSeconds = 1;
 /** Waits for the end of what runs on a sandbox, no longer than `seconds`, and tells each state on the way. */
 export async function settle(sandbox: SandboxHandle, seconds: number, say: (step: string) => void): Promise<void> {
   say(`${sandbox.id} ${sandbox.state}`);
+  let step: string = sandbox.state;
   const late = new AbortController();
   const timer = setTimeout(() => late.abort(), Math.max(0, seconds) * 1000);
   try {
     await sandbox.untilSettled({
       signal: late.signal,
-      onEvent: (event) => say(`${sandbox.id} ${stepText(event)}`),
+      onEvent: (event) => {
+        // What is being done is told under the state that it is a part of.
+        if (event.type === 'caisson.sandbox.progress') return say(`${step}: ${stepText(event)}`);
+        step = stepText(event);
+        say(`${sandbox.id} ${step}`);
+      },
     });
   } catch (error) {
     if (!late.signal.aborted) throw error;

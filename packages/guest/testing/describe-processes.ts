@@ -23,6 +23,14 @@ export function describeProcesses(under: GuestUnderTest): void {
     expect(text((await exec('id -u; id -G', { user: '4321' })).stdout)).toBe('4321\n4321\n');
   });
 
+  test('a process may open its standard streams by their names, whoever it belongs to', async () => {
+    for (const user of ['user', 'root']) {
+      const script = 'echo out > /dev/stdout; echo err > /dev/stderr; cat /dev/stdin';
+      const result = await exec(script, { user, input: 'in' });
+      expect([text(result.stdout), text(result.stderr)]).toEqual(['out\nin', 'err\n']);
+    }
+  });
+
   test('argv, environment and working directory arrive byte for byte', async () => {
     const { processes } = client();
     const odd = 'a b\n"$x" \udce9';

@@ -56,3 +56,4 @@ export { type ActOptions, SandboxHandle } from './sandbox-handle.ts';
 export type { PageOptions, Sandboxes, SandboxFilter } from './sandboxes.ts';
 export { type Bytes, type CaissonOptions, defaultBaseUrl, type Fetch } from './transport.ts';
 export type { WebSocketFactory, WebSocketLike } from './web-socket.ts';
+export type { WrittenEnd, WrittenOptions } from './written-output.ts';

@@ -3,6 +3,7 @@ import type { Attachment, AttachOptions } from './attachment.ts';
 import type { CallOptions } from './call.ts';
 import type { OutputChunk } from './output-cursor.ts';
 import type { Processes } from './processes.ts';
+import type { WrittenEnd, WrittenOptions } from './written-output.ts';
 
 export interface WaitOptions extends CallOptions {
   /** Give up after so long; without it, wait for as long as it takes. */
@@ -50,6 +51,11 @@ export class Process {
     const attachment = this.attach(options);
     yield* attachment;
     return attachment.exit;
+  }
+
+  /** What it has written so far and is still kept; `process_busy` while somebody else reads its output. */
+  written(options: WrittenOptions = {}): AsyncGenerator<OutputChunk, WrittenEnd, undefined> {
+    return this.#processes.written(this.id, options);
   }
 
   write(data: string | Uint8Array, options: CallOptions = {}): Promise<void> {

@@ -3,8 +3,10 @@ import { type Attachment, type AttachOptions, toBytes } from './attachment.ts';
 import type { CallOptions } from './call.ts';
 import type { Connection } from './connection.ts';
 import { HttpAttachment } from './http-attachment.ts';
+import type { OutputChunk } from './output-cursor.ts';
 import { Process, type WaitOptions } from './process.ts';
 import { SocketAttachment } from './socket-attachment.ts';
+import { type WrittenEnd, type WrittenOptions, writtenOutput } from './written-output.ts';
 
 /** A longer wait is several: clients and proxies give up on an answer that does not begin for a few minutes. */
 const longestWaitSeconds = 60;
@@ -47,6 +49,11 @@ export class Processes {
       SocketAttachment.open(this.#connection, this.#sandbox, id, options) ??
       new HttpAttachment(this.#connection, this.#sandbox, id, options)
     );
+  }
+
+  /** What a process has written so far and is still kept. */
+  written(id: string, options: WrittenOptions = {}): AsyncGenerator<OutputChunk, WrittenEnd, undefined> {
+    return writtenOutput(this.#connection, this.#params(id), options);
   }
 
   async write(id: string, data: string | Uint8Array, options: CallOptions = {}): Promise<void> {

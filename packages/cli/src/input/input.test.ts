@@ -8,6 +8,8 @@ import { shortDuration } from '../output/time.ts';
 import { parseDuration, parseWholeDuration } from './duration.ts';
 import { collectKeyValue, parseCount } from './key-value.ts';
 import { readSpec, readSpecObject } from './read-spec.ts';
+import { parseSignal } from './signal.ts';
+import { readVariables } from './variables.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'caisson-input-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -81,4 +83,15 @@ test.each([['nothing-there.yaml'], ['.']])('%s is told as what cannot be read', 
     code: 'request_invalid',
     message: expect.stringContaining(folder),
   });
+});
+
+test('a variable has a value, or takes the one it has here', () => {
+  const here = { HERE: 'yes', A: 'old' };
+  expect(readVariables(['A=1', 'B=x=y', 'HERE', 'NOT_SET', 'A=2'], here)).toEqual({ A: '2', B: 'x=y', HERE: 'yes' });
+  expect(() => readVariables(['=x'], here)).toThrow('is no variable');
+});
+
+test('a signal is a name, with SIG or without, or a number', () => {
+  expect(['SIGTERM', 'int', 'Usr1', '9'].map(parseSignal)).toEqual(['SIGTERM', 'SIGINT', 'SIGUSR1', 9]);
+  for (const text of ['', '0', '65', 'TERMINATE', '__proto__']) expect(() => parseSignal(text)).toThrow('is no signal');
 });

@@ -1,8 +1,12 @@
 import { CaissonError } from '@caisson/contract';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { bytesText } from './bytes.ts';
+import { doctorText } from './doctor-text.ts';
 import { errorText } from './error-text.ts';
+import { modeText } from './file-text.ts';
 import { printable } from './printable.ts';
 import { withProgress } from './progress.ts';
+import { Screen } from './screen.ts';
 import { pairs, table } from './table.ts';
 import { relativeTime, shortDuration } from './time.ts';
 
@@ -69,6 +73,44 @@ test('times are told from now', () => {
   expect(relativeTime(null)).toBe('');
 });
 
+test.each([
+  [0, '0 B'],
+  [1023, '1023 B'],
+  [1536, '1.5 KiB'],
+  [200 * 1024 ** 2, '200 MiB'],
+])('%i bytes are %s', (bytes, text) => {
+  expect(bytesText(bytes)).toBe(text);
+});
+
+test.each([
+  ['directory', 0o755, 'drwxr-xr-x'],
+  ['file', 0o4750, '-rwsr-x---'],
+  ['directory', 0o1777, 'drwxrwxrwt'],
+  ['symlink', 0o2644, 'lrw-r-Sr--'],
+] as const)('a %s of mode %i is %s', (kind, mode, text) => {
+  expect(modeText({ kind, mode })).toBe(text);
+});
+
+test('the doctor tells each check, what would mend it right below, and the sum', () => {
+  const sink = { isTTY: false, write: () => {} };
+  const screen = new Screen({ argv: [], env: {}, out: sink, err: sink });
+  const checks = [
+    { name: 'node', ok: true, detail: 'Node 20; linux', fix: null },
+    { name: 'driver oci', ok: false, detail: 'no runtime\u001b[2J', fix: 'apt-get install crun\nor runc' },
+  ];
+  expect(doctorText(screen, { ok: false, version: '1', checks }).split('\n')).toEqual([
+    'server 1',
+    '',
+    '✓ node        Node 20',
+    '              linux',
+    '✗ driver oci  no runtime\\x1b[2J',
+    '              → apt-get install crun',
+    '              → or runc',
+    '',
+    '1 of 2 checks failed; what → says would mend them',
+  ]);
+});
+
 beforeEach(() => {
   vi.useFakeTimers();
 });
@@ -107,4 +149,30 @@ test('a terminal sees one moving line that is cleared at the end', async () => {
 test('a pipe sees a line for each step, and none with --json', async () => {
   expect(await progress(false, false, 2_500)).toBe('creating …\nprovisioning …\n');
   expect(await progress(false, true, 2_500)).toBe('');
+});
+
+test('many steps are told once a second where lines stay, the newest of them', async () => {
+  const written: string[] = [];
+  const err = { isTTY: false, write: (text: string) => void written.push(text) };
+  const done = withProgress({ err, wantsJson: false }, 'making', async (say) => {
+    for (let step = 0; step < 30; step += 1) {
+      say(`step ${step}...`);
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  });
+  await vi.advanceTimersByTimeAsync(4_000);
+  await done;
+  expect(written).toEqual(['step 9 …\n', 'step 19 …\n', 'step 29 …\n']);
+});
+
+test('a moving line is never longer than the terminal is wide', async () => {
+  const drawn: string[] = [];
+  const err = { isTTY: true, columns: 40, write: (text: string) => void drawn.push(text) };
+  const work = () => new Promise<void>((resolve) => setTimeout(resolve, 2_000));
+  const done = withProgress({ err, wantsJson: false }, 'x'.repeat(200), work);
+  await vi.advanceTimersByTimeAsync(2_000);
+  await done;
+  const lines = drawn.map((text) => text.replace('\r\u001b[2K', ''));
+  expect(lines.length).toBeGreaterThan(5);
+  expect(Math.max(...lines.map((line) => line.length))).toBeLessThan(40);
 });

@@ -5,6 +5,8 @@ import type { Screen } from './screen.ts';
 const delayMs = 1_000;
 const frameMs = 100;
 const frames = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
+/** Where lines stay, more often than this only fills a log; the newest is told when it is time. */
+const paceMs = 1_000;
 const clearLine = '\r\u001b[2K';
 
 /**
@@ -22,14 +24,29 @@ export async function withProgress<T>(
   let text = printable(what);
   let shown = false;
   let frame = 0;
+  let toldAt = Number.NEGATIVE_INFINITY;
+  let late: NodeJS.Timeout | undefined;
   const draw = () => {
-    const seconds = Math.floor((Date.now() - begun) / 1000);
-    err.write(`${clearLine}${frames[frame++ % frames.length]} ${text} (${seconds} s)`);
+    const end = ` (${Math.floor((Date.now() - begun) / 1000)} s)`;
+    // A line that wraps cannot be cleared; the first column is the wheel.
+    const room = (err.columns || 80) - 3 - end.length;
+    const shownText = text.length > room ? `${text.slice(0, Math.max(0, room - 1))}…` : text;
+    err.write(`${clearLine}${frames[frame++ % frames.length]} ${shownText}${end}`);
   };
   const show = () => {
     shown = true;
     if (err.isTTY) draw();
-    else if (!screen.wantsJson) err.write(`${text} …\n`);
+    else if (!screen.wantsJson) tell();
+  };
+  const tell = () => {
+    const wait = toldAt + paceMs - Date.now();
+    if (wait > 0) {
+      late ??= setTimeout(tell, wait);
+      return;
+    }
+    late = undefined;
+    toldAt = Date.now();
+    err.write(`${text.replace(/[.… ]+$/, '')} …\n`);
   };
   const timer = setTimeout(show, delayMs);
   const redraw = err.isTTY ? setInterval(() => shown && draw(), frameMs) : undefined;
@@ -41,6 +58,7 @@ export async function withProgress<T>(
     });
   } finally {
     clearTimeout(timer);
+    clearTimeout(late);
     clearInterval(redraw);
     if (shown && err.isTTY) err.write(clearLine);
   }

@@ -187,7 +187,10 @@ static bool make_ends(struct ends *e, struct slice params, const struct account 
     if (!make_pipe(&e->child[0], &writer, false)) return false;
     close(writer);
   }
-  return make_pipe(&e->ours[1], &e->child[1], true) && make_pipe(&e->ours[2], &e->child[2], true);
+  if (!make_pipe(&e->ours[1], &e->child[1], true) || !make_pipe(&e->ours[2], &e->child[2], true)) return false;
+  /* The user's own, or it could not open them again by their names: /dev/stdout, /dev/stderr. */
+  for (int i = 0; i < 3 && account->uid != 0; i++) (void)!fchown(e->child[i], account->uid, account->gid);
+  return true;
 }
 
 static void answer_spawned(struct channel *ch, const struct process *p, bool existed) {
