@@ -2,24 +2,39 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
-const needed = [
-  { package: 'git', program: 'git', why: 'sources are git repositories' },
-  { package: 'attr', program: 'setfattr', why: 'snapshots are tested for extended attributes' },
-  { package: 'gcc', program: 'cc', why: 'the guest is built from source' },
-  { package: 'libc6-dev', file: '/usr/include/stdio.h', why: 'the guest is built from source' },
-  { package: 'musl-tools', program: 'musl-gcc', why: 'the guest is small with musl' },
-  { package: 'btrfs-progs', program: 'mkfs.btrfs', why: 'host mode is tested on a real btrfs' },
-  { package: 'strace', program: 'strace', why: 'the guest is tested for the calls it makes' },
-  { package: 'valgrind', program: 'valgrind', why: 'the guest is tested under it' },
-  { package: 'mmdebstrap', program: 'mmdebstrap', why: 'a Debian base is bootstrapped with it' },
-  { package: 'docker-registry', program: 'docker-registry', why: 'images are pulled from a real registry' },
-  { package: 'skopeo', program: 'skopeo', why: 'images are pushed and converted by another program than ours' },
-  { package: 'umoci', program: 'umoci', why: 'images are made and unpacked by another program than ours' },
-  { package: 'postgresql', program: 'initdb', why: 'the store is tested on a real Postgres' },
-];
+/** What is set up for: each needs what those before it need, and more. */
+const uses = ['quickstart', 'test', 'bench'];
 
-export function missingDebianPackages() {
-  return needed.filter((entry) => (entry.file ? !existsSync(entry.file) : !onPath(entry.program)));
+const needed = {
+  quickstart: [
+    { package: 'gcc', program: 'cc', why: 'the guest is built from source' },
+    { package: 'libc6-dev', file: '/usr/include/stdio.h', why: 'the guest is built from source' },
+    { package: 'musl-tools', program: 'musl-gcc', why: 'the guest is small with musl' },
+    { package: 'crun', program: 'crun', why: 'it starts sandboxes' },
+    { package: 'runc', program: 'runc', why: 'it starts sandboxes where crun cannot' },
+    { package: 'e2fsprogs', program: 'mkfs.ext4', why: 'the disk of a sandbox is an ext4 of its own' },
+    { package: 'mmdebstrap', program: 'mmdebstrap', why: 'a Debian base is bootstrapped with it' },
+  ],
+  test: [
+    { package: 'runsc', program: 'runsc', why: 'sandboxes with a kernel of their own are tested with it' },
+    { package: 'git', program: 'git', why: 'sources are git repositories' },
+    { package: 'attr', program: 'setfattr', why: 'snapshots are tested for extended attributes' },
+    { package: 'btrfs-progs', program: 'mkfs.btrfs', why: 'host mode is tested on a real btrfs' },
+    { package: 'strace', program: 'strace', why: 'the guest is tested for the calls it makes' },
+    { package: 'valgrind', program: 'valgrind', why: 'the guest is tested under it' },
+    { package: 'docker-registry', program: 'docker-registry', why: 'images are pulled from a real registry' },
+    { package: 'skopeo', program: 'skopeo', why: 'images are pushed and converted by another program than ours' },
+    { package: 'umoci', program: 'umoci', why: 'images are made and unpacked by another program than ours' },
+    { package: 'postgresql', program: 'initdb', why: 'the store is tested on a real Postgres' },
+  ],
+  bench: [{ package: 'docker.io', program: 'dockerd', why: 'Docker is measured beside us' }],
+};
+
+export function missingDebianPackages(use = 'test') {
+  return uses
+    .slice(0, uses.indexOf(use) + 1)
+    .flatMap((one) => needed[one])
+    .filter((entry) => (entry.file ? !existsSync(entry.file) : !onPath(entry.program)));
 }
 
 function onPath(program) {

@@ -44,8 +44,9 @@ function installPackages() {
   writeFileSync(stamp, lock);
 }
 
-function installDebianPackages() {
-  const missing = missingDebianPackages();
+/** `use` is what the set-up is for: `quickstart` needs fewer of them than the tests. */
+function installDebianPackages(use) {
+  const missing = missingDebianPackages(use);
   if (missing.length === 0) return;
   const names = missing.map((entry) => entry.package);
   const why = missing.map((entry) => `${entry.package} (${entry.why})`).join(', ');
@@ -81,10 +82,10 @@ async function buildGuestProgram() {
   }
 }
 
-export function setup() {
+export function setup({ use = 'test' } = {}) {
   checkNode();
   installPackages();
-  installDebianPackages();
+  installDebianPackages(use);
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
