@@ -45,6 +45,7 @@ export class SandboxWorld {
   readonly folder: string;
   readonly root: string;
   readonly host: HostClient;
+  readonly guestProgram: string;
   readonly storage: OverlayStorage;
   readonly driver: OciDriver;
   readonly #runtime: RuntimeUnderAttack;
@@ -55,6 +56,7 @@ export class SandboxWorld {
     this.folder = mkdtempSync(join(tmpdir(), 'csn-'));
     chmodSync(this.folder, 0o711);
     const guestProgram = buildGuest({ quiet: true });
+    this.guestProgram = guestProgram;
     this.root = join(this.folder, 'run');
     this.host = new HostClient(guestProgram);
     const places = { pool: join(this.folder, 'pool'), mounts: join(this.folder, 'mounts') };

@@ -23,8 +23,11 @@ export interface GuestListenerOptions {
   readonly initialWindow?: number | undefined;
 }
 
-/** Dialers in the handshake at once. More than one guest never dials; the rest is somebody inside who plays. */
-const handshakesMax = 8;
+/**
+ * Dialers in the handshake at once. More than one guest never dials; the rest is somebody inside who plays. The one that
+ * has been silent longest makes room: a guest speaks at once, so those who wait cannot keep it out.
+ */
+const handshakesMax = 32;
 
 /**
  * Listens for the guest of one sandbox. Node cannot ask a unix socket who is at its other end (SO_PEERCRED), so the guest
@@ -72,9 +75,10 @@ export class GuestListener {
 
   async #onSocket(socket: Socket): Promise<void> {
     socket.on('error', () => {});
-    if (this.#handshakes.size >= handshakesMax) {
-      socket.destroy();
-      return;
+    const [oldest] = this.#handshakes;
+    if (oldest && this.#handshakes.size >= handshakesMax) {
+      this.#handshakes.delete(oldest);
+      oldest.destroy();
     }
     this.#handshakes.add(socket);
     try {

@@ -34,7 +34,7 @@ export async function launch(input: LaunchInput): Promise<{ record: InstanceReco
     createdAt: Date.now(),
     notices: noticesOf(request, runtime),
   };
-  await folder.make(record, secrets);
+  await folder.make(record, secrets, request.rootfs?.ids?.first ?? 0);
   await folder.writeConfig(configOf(input));
   const link = await GuestLink.open(folder, request.key);
   try {
