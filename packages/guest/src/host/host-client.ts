@@ -39,14 +39,15 @@ const answerMax = 2 * hostOutputMax + 1024;
  * would fork its large heap. One answer for each request, in any order.
  */
 export class HostClient {
-  readonly #binary: string;
+  /** The native program, which has other modes too. */
+  readonly program: string;
   readonly #pending = new Map<number, Pending>();
   #child: ChildProcess | undefined;
   #received: Buffer = Buffer.alloc(0);
   #nextId = 1;
 
-  constructor(binary: string) {
-    this.#binary = binary;
+  constructor(program: string) {
+    this.program = program;
   }
 
   /** Runs a program to its end. Its environment is what is given, and nothing else. */
@@ -164,7 +165,7 @@ export class HostClient {
 
   #start(): ChildProcess {
     if (this.#child !== undefined) return this.#child;
-    const child = spawnChild(this.#binary, ['host'], { stdio: ['pipe', 'pipe', 'inherit'], env: {} });
+    const child = spawnChild(this.program, ['host'], { stdio: ['pipe', 'pipe', 'inherit'], env: {} });
     this.#child = child;
     this.#received = Buffer.alloc(0);
     child.stdout?.on('data', (chunk: Buffer) => this.#onChunk(chunk));

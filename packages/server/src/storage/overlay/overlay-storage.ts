@@ -17,7 +17,7 @@ import type {
   Usage,
 } from '../storage.ts';
 import { poolState } from '../storage.ts';
-import { hostCommand } from './host-command.ts';
+import { hostCommand, removeTree } from './host-command.ts';
 import { isMounted, unmount, unmountBelow } from './mounts.ts';
 import { PoolFolder, type Recipe, readRecipe, writeRecipe } from './pool-folder.ts';
 import { makeDisk, minQuotaBytes, mountDisk, resizeDisk } from './quota-disk.ts';
@@ -45,7 +45,7 @@ export class OverlayStorage implements Storage {
 
   constructor(options: { readonly pool: string; readonly mounts: string; readonly host: HostClient }) {
     this.#host = options.host;
-    this.#pool = new PoolFolder(options.pool);
+    this.#pool = new PoolFolder(options.pool, (folder) => removeTree(options.host, folder));
     this.#mounts = options.mounts;
   }
 
@@ -304,9 +304,13 @@ export class OverlayStorage implements Storage {
     }
   }
 
-  /** With everything an overlay keeps in its upper folder: owners, links, devices that hide files, attributes. */
+  /**
+   * With everything an overlay keeps in its upper folder: owners, links, devices that hide files, attributes. By a program
+   * of ours, because the sandbox may be at work in the tree: `cp` goes by paths, and a folder that becomes a link on the
+   * way would lead it into the host's files.
+   */
   async #copyTree(from: string, to: string, signal?: AbortSignal): Promise<void> {
-    await hostCommand(this.#host, 'cp', ['-a', '--reflink=auto', '--', from, to], { signal });
+    await hostCommand(this.#host, this.#host.program, ['copy', from, to], { signal });
   }
 
   async #treeBytes(folder: string, signal: AbortSignal): Promise<number> {
