@@ -332,7 +332,9 @@ void spawn_begin(struct channel *ch, struct slice params) {
                           CAISSON_PROCESS_SPAWN_WHEN_DETACHED_DROP;
   int error = start(p, params, &account);
   if (error != 0) {
-    channel_fail_errno(ch, error, "the process could not be started");
+    /* What fork says where no process may be added. */
+    if (error == EAGAIN) channel_fail(ch, CAISSON_ERROR_LIMIT_REACHED, error, "the sandbox has reached its limit of processes");
+    else channel_fail_errno(ch, error, "the process could not be started");
     process_remove(p);
     return;
   }
