@@ -110,7 +110,13 @@ export class GuestFiles {
     const connection = await this.#client.connected(options.signal);
     const channel = open(connection, 'file.grep', params, options);
     try {
-      for await (const { matches } of channel.records<MethodRecord<'file.grep'>>()) yield* matches;
+      let found = 0;
+      for await (const { matches } of channel.records<MethodRecord<'file.grep'>>()) {
+        found += matches.length;
+        if (matches.length === 0 || found > params.maxMatches)
+          throw new CaissonError('guest_failed', 'the guest finds without end');
+        yield* matches;
+      }
       return decodeResult('file.grep', await channel.result);
     } catch (error) {
       throw orUnreachable(error);
@@ -258,7 +264,8 @@ export class GuestFiles {
       try {
         for await (const batch of channel.records<MethodRecord<'file.list'>>()) {
           entries.push(...batch.entries);
-          if (entries.length > maxEntries) throw new CaissonError('guest_failed', 'the guest lists without end');
+          if (batch.entries.length === 0 || entries.length > maxEntries)
+            throw new CaissonError('guest_failed', 'the guest lists without end');
         }
         const { truncated } = decodeResult('file.list', await channel.result);
         return { entries, truncated };
