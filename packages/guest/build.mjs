@@ -34,7 +34,7 @@ const release = [
 ];
 const sanitized = ['-O1', '-g', '-fno-omit-frame-pointer', '-fsanitize=address,undefined', '-fno-sanitize-recover=all'];
 
-const program = ['wire', 'guest', 'file', 'host', 'unpack', 'copy'];
+const program = ['wire', 'guest', 'file', 'host', 'tree', 'unpack'];
 
 /** `folders` and `files` are below native/; `static` builds prefer musl, the sanitizers need the compiler's own libc. */
 const variants = {

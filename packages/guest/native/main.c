@@ -2,10 +2,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "copy/copy.h"
 #include "guest/guest.h"
 #include "guest/version.h"
 #include "host/host.h"
+#include "tree/copy.h"
 #include "unpack/unpack.h"
 
 static const char usage[] =

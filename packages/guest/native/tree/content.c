@@ -10,15 +10,23 @@
 #include "copy.h"
 
 /* As the kernel's headers have them, which musl does not bring. */
-enum { clone_file = 0x40049409, names_max = 65536, value_max = 65536 };
+enum { clone_file = 0x40049409, names_max = 65536, value_max = 65536, buffer_bytes = 256 * 1024 };
 #ifndef SEEK_DATA
 enum { SEEK_DATA = 3, SEEK_HOLE = 4 };
 #endif
 
+static char *buffer, *names, *value;
+
+bool copy_prepare(void) {
+  buffer = malloc(buffer_bytes);
+  names = malloc(names_max);
+  value = malloc(value_max);
+  return buffer != NULL && names != NULL && value != NULL;
+}
+
 static int copy_piece(int from, int to, off_t at, off_t end) {
-  static char buffer[256 * 1024];
   while (at < end) {
-    size_t wanted = end - at < (off_t)sizeof buffer ? (size_t)(end - at) : sizeof buffer;
+    size_t wanted = end - at < buffer_bytes ? (size_t)(end - at) : buffer_bytes;
     ssize_t n = pread(from, buffer, wanted, at);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return (int)n; /* it became shorter */
@@ -54,16 +62,15 @@ struct place {
   const char *path; /* instead of the descriptor, when it is given */
 };
 
-static ssize_t list_names(struct place p, char *names) {
+static ssize_t list_names(struct place p) {
   return p.path != NULL ? llistxattr(p.path, names, names_max) : flistxattr(p.fd, names, names_max);
 }
 
 static int copy_attributes(struct place from, struct place to) {
-  static char names[names_max], value[value_max];
-  ssize_t size = list_names(from, names);
+  ssize_t size = list_names(from);
   if (size < 0) return errno == ENOTSUP ? 0 : -1;
   for (const char *name = names; name < names + size; name += strlen(name) + 1) {
-    ssize_t n = from.path != NULL ? lgetxattr(from.path, name, value, sizeof value) : fgetxattr(from.fd, name, value, sizeof value);
+    ssize_t n = from.path != NULL ? lgetxattr(from.path, name, value, value_max) : fgetxattr(from.fd, name, value, value_max);
     if (n < 0 && errno == ENODATA) continue;
     if (n < 0) return -1;
     int failed = to.path != NULL ? lsetxattr(to.path, name, value, (size_t)n, 0) : fsetxattr(to.fd, name, value, (size_t)n, 0);

@@ -26,7 +26,7 @@ struct linked {
   struct linked *next;
   char path[];
 };
-static struct linked *links[buckets];
+static struct linked **links; /* not static memory: the other modes of the program keep theirs on few pages */
 static int root = -1;
 static char path[4096]; /* of what is being copied, from the root; cut where it is too long */
 
@@ -156,6 +156,8 @@ int copy_main(int argc, char **argv) {
     setrlimit(RLIMIT_NOFILE, &files);
   }
   umask(0);
+  links = calloc(buckets, sizeof *links);
+  if (links == NULL || !copy_prepare()) fail(ENOMEM);
   struct stat st;
   int from = open(argv[0], O_RDONLY | O_DIRECTORY | no_follow);
   if (from < 0 || fstat(from, &st) != 0 || mkdir(argv[1], 0700) != 0) fail(errno);

@@ -10,11 +10,13 @@
 #ifndef CAISSON_COPY_H
 #define CAISSON_COPY_H
 
+#include <stdbool.h>
 #include <sys/stat.h>
 
 int copy_main(int argc, char **argv);
 
-/* content.c: 0, or -1 and errno. */
+/* content.c: 0, or -1 and errno. Prepared once, which takes memory. */
+bool copy_prepare(void);
 int copy_content(int from, int to, off_t size);
 int copy_attributes_of_file(int from, int to);
 int copy_attributes_of_name(int from_directory, int to_directory, const char *name);
