@@ -16,6 +16,7 @@ enum {
   /* A descriptor of each side for each level, and a frame of the stack. */
   depth_max = 4000,
   buckets = 65536,
+  path_bytes = 4096,
   no_follow = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY,
 };
 
@@ -26,12 +27,13 @@ struct linked {
   struct linked *next;
   char path[];
 };
-static struct linked **links; /* not static memory: the other modes of the program keep theirs on few pages */
+/* Not static memory: the other modes of the program keep theirs on few pages. */
+static struct linked **links;
 static int root = -1;
-static char path[4096]; /* of what is being copied, from the root; cut where it is too long */
+static char *path; /* of what is being copied, from the root; cut where it is too long */
 
 __attribute__((noreturn)) static void fail(int error) {
-  fprintf(stderr, "copy: %s: %s\n", path[0] == 0 ? "." : path, strerror(error));
+  fprintf(stderr, "copy: %s: %s\n", path == NULL || path[0] == 0 ? "." : path, strerror(error));
   exit(1);
 }
 
@@ -43,7 +45,7 @@ static struct linked *link_of(const struct stat *st) {
 
 static void remember(const struct stat *st) {
   if (st->st_nlink < 2) return;
-  if (strlen(path) == sizeof path - 1) fail(ENAMETOOLONG);
+  if (strlen(path) == path_bytes - 1) fail(ENAMETOOLONG);
   struct linked *l = malloc(sizeof *l + strlen(path) + 1);
   if (l == NULL) fail(ENOMEM);
   *l = (struct linked){st->st_dev, st->st_ino, links[st->st_ino % buckets]};
@@ -140,7 +142,7 @@ static void copy_directory(int from, int to, int depth) {
   struct dirent *entry;
   while ((errno = 0, entry = readdir(directory)) != NULL) {
     if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
-    snprintf(path + length, sizeof path - length, "%s%s", length == 0 ? "" : "/", entry->d_name);
+    snprintf(path + length, path_bytes - length, "%s%s", length == 0 ? "" : "/", entry->d_name);
     copy_entry(from, to, entry->d_name, depth);
     path[length] = 0;
   }
@@ -157,7 +159,8 @@ int copy_main(int argc, char **argv) {
   }
   umask(0);
   links = calloc(buckets, sizeof *links);
-  if (links == NULL || !copy_prepare()) fail(ENOMEM);
+  path = calloc(path_bytes, 1);
+  if (links == NULL || path == NULL || !copy_prepare()) fail(ENOMEM);
   struct stat st;
   int from = open(argv[0], O_RDONLY | O_DIRECTORY | no_follow);
   if (from < 0 || fstat(from, &st) != 0 || mkdir(argv[1], 0700) != 0) fail(errno);
