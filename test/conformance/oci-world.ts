@@ -17,7 +17,7 @@ import type { DriverUnderTest } from './describe-driver.ts';
 const never = new AbortController().signal;
 
 /** The smallest tree that programs of the host run in. */
-function hostImage(folder: string): ImageLayers {
+export function hostImage(folder: string): ImageLayers {
   const layer = join(folder, 'layer');
   for (const name of ['etc', 'usr', 'root', 'tmp', 'home', 'proc', 'sys', 'dev', 'run', 'var'])
     mkdirSync(join(layer, name), { recursive: true });

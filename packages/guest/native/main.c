@@ -1,10 +1,11 @@
-/* One program, several modes: `guest` inside a sandbox, `relay` beside it, `host` and `unpack` beside the server. */
+/* One program, several modes: `guest` inside a sandbox, `relay` beside it, `host`, `unpack` and `copy` beside the server. */
 #include <stdio.h>
 #include <string.h>
 
 #include "guest/guest.h"
 #include "guest/version.h"
 #include "host/host.h"
+#include "tree/copy.h"
 #include "unpack/unpack.h"
 
 static const char usage[] =
@@ -12,6 +13,7 @@ static const char usage[] =
   "       caisson-guest relay --relay NAME\n"
   "       caisson-guest host [--lock FILE]\n"
   "       caisson-guest unpack FOLDER [--max-bytes N] [--max-entries N] < archive.tar\n"
+  "       caisson-guest copy FROM TO\n"
   "       caisson-guest version\n";
 
 int main(int argc, char **argv) {
@@ -20,6 +22,7 @@ int main(int argc, char **argv) {
   else if (argc >= 2 && strcmp(argv[1], "relay") == 0) result = relay_main(argc - 2, argv + 2);
   else if (argc >= 2 && strcmp(argv[1], "host") == 0) result = host_main(argc - 2, argv + 2);
   else if (argc >= 3 && strcmp(argv[1], "unpack") == 0) result = unpack_main(argc - 2, argv + 2);
+  else if (argc >= 2 && strcmp(argv[1], "copy") == 0) result = copy_main(argc - 2, argv + 2);
   else if (argc == 2 && strcmp(argv[1], "version") == 0) result = puts(guest_version) < 0;
   if (result == 2) fputs(usage, stderr);
   return result;

@@ -20,8 +20,17 @@ static bool append(const char *path, const char *line) {
   return done;
 }
 
+/* An image may have anything in the file's place: a pipe must not hold us. What is no file has no lines. */
+static FILE *open_lines(const char *path) {
+  struct stat st;
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  FILE *file = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? fdopen(fd, "r") : NULL;
+  if (file == NULL && fd >= 0) close(fd);
+  return file;
+}
+
 static bool has_line(const char *path, const char *prefix) {
-  FILE *file = fopen(path, "re");
+  FILE *file = open_lines(path);
   if (file == NULL) return false;
   char line[512];
   bool found = false;

@@ -362,7 +362,8 @@ void spawn_begin(struct channel *ch, struct slice params) {
   int error = start(p, params, launch);
   if (error != 0) {
     launch_give(launch);
-    if (error == EAGAIN) channel_fail(ch, CAISSON_ERROR_LIMIT_REACHED, error, "the limit of processes is reached");
+    /* What fork says where no process may be added. */
+    if (error == EAGAIN) channel_fail(ch, CAISSON_ERROR_LIMIT_REACHED, error, "the sandbox has reached its limit of processes");
     else channel_fail_errno(ch, error, "the process could not be started");
     process_remove(p);
     return;

@@ -202,7 +202,8 @@ static bool give(struct job *job) {
   if (worker == NULL) {
     struct channel *ch = job->channel;
     job_free(job);
-    channel_fail_errno(ch, error, "no worker for files could be started");
+    if (error == EAGAIN) channel_fail(ch, CAISSON_ERROR_LIMIT_REACHED, error, "the sandbox has reached its limit of processes");
+    else channel_fail_errno(ch, error, "no worker for files could be started");
     return false;
   }
   /* It was only wanted to find the worker; a thousand requests that wait for their clients need not keep it. */

@@ -26,6 +26,8 @@ enum {
   open_tree_clone = 1,
   move_mount_from_empty = 4,
   mount_attr_rdonly = 1,
+  mount_attr_nosuid = 2,
+  mount_attr_nodev = 4,
   mount_attr_idmap = 0x00100000,
 };
 
@@ -80,16 +82,19 @@ int make_namespace(uint32_t first, uint32_t count) {
   return namespace;
 }
 
-/* A copy of the tree that is mounted nowhere yet, its ids shifted by the namespace's map, or as they are without one. */
+/*
+ * A copy of the tree that is mounted nowhere yet, its ids shifted by the namespace's map, or as they are without one. Its
+ * programs and devices give nobody anything.
+ */
 int open_shifted(const char *source, int namespace, bool read_only) {
   int tree = (int)syscall(SYS_open_tree, AT_FDCWD, source, open_tree_clone | O_CLOEXEC);
   if (tree < 0) return -1;
-  struct attributes attributes = {.set = read_only ? mount_attr_rdonly : 0};
+  struct attributes attributes = {.set = mount_attr_nosuid | mount_attr_nodev | (read_only ? mount_attr_rdonly : 0)};
   if (namespace >= 0) {
     attributes.set |= mount_attr_idmap;
     attributes.user_namespace = (uint64_t)namespace;
   }
-  if (attributes.set == 0 || syscall(SYS_mount_setattr, tree, "", AT_EMPTY_PATH, &attributes, sizeof attributes) == 0) return tree;
+  if (syscall(SYS_mount_setattr, tree, "", AT_EMPTY_PATH, &attributes, sizeof attributes) == 0) return tree;
   int error = errno;
   close(tree);
   errno = error;

@@ -112,7 +112,8 @@ void task_mount_overlay(struct slice params, struct outcome *outcome) {
   if (mkdir("changes", 0700) != 0 || mkdir("m", 0755) != 0) return step_failed(outcome, "mkdir");
   if (!attach(changes, "changes", namespace, false)) return step_failed(outcome, "the changes");
   if (namespace >= 0 && !become_root_of(first)) return step_failed(outcome, "capabilities");
-  if (mount("caisson", "m", "overlay", 0, options) != 0) return step_failed(outcome, "overlay");
+  /* Nobody gains anything by a program or a device of the tree: inside it is forbidden anyway, and outside it would be real. */
+  if (mount("caisson", "m", "overlay", MS_NOSUID | MS_NODEV, options) != 0) return step_failed(outcome, "overlay");
   if (namespace >= 0 && !become_root_of(0)) return step_failed(outcome, "capabilities");
   if (!attach_binds(params, namespace)) return step_failed(outcome, "a folder of the host");
   int whole = (int)syscall(SYS_open_tree, AT_FDCWD, "m", open_tree_clone | at_recursive | O_CLOEXEC);

@@ -112,10 +112,19 @@ export class GuestFiles {
     const batches = streamOnce(this.#client, 'file.grep', params, { signal }, (channel) =>
       channel.records<MethodRecord<'file.grep'>>(),
     );
-    for (;;) {
-      const next = await batches.next();
-      if (next.done === true) return decodeResult('file.grep', next.value);
-      yield* next.value.matches;
+    try {
+      for (let found = 0; ; ) {
+        const next = await batches.next();
+        if (next.done === true) return decodeResult('file.grep', next.value);
+        const { matches } = next.value;
+        found += matches.length;
+        if (matches.length === 0 || found > params.maxMatches)
+          throw new CaissonError('guest_failed', 'the guest finds without end');
+        yield* matches;
+      }
+    } finally {
+      // Whoever leaves early leaves the guest's search too.
+      await batches.return(new Uint8Array());
     }
   }
 
@@ -251,7 +260,8 @@ export class GuestFiles {
       try {
         for await (const batch of channel.records<MethodRecord<'file.list'>>()) {
           entries.push(...batch.entries);
-          if (entries.length > maxEntries) throw new CaissonError('guest_failed', 'the guest lists without end');
+          if (batch.entries.length === 0 || entries.length > maxEntries)
+            throw new CaissonError('guest_failed', 'the guest lists without end');
         }
         const { truncated } = decodeResult('file.list', await channel.result);
         return { entries, truncated };

@@ -23,8 +23,11 @@ export interface GuestListenerOptions {
   readonly initialWindow?: number | undefined;
 }
 
-/** Dialers in the handshake at once. More than one guest never dials; the rest is somebody inside who plays. */
-const handshakesMax = 8;
+/**
+ * Dialers in the handshake at once. More than one guest never dials; the rest is somebody inside who plays. The one that
+ * has been silent longest makes room: a guest speaks at once, so those who wait cannot keep it out.
+ */
+const handshakesMax = 32;
 
 /**
  * Listens for the guest of one sandbox. Node cannot ask a unix socket who is at its other end (SO_PEERCRED), so the guest

@@ -56,7 +56,8 @@ export class GuestPorts {
       try {
         for await (const { ports } of channel.records<MethodRecord<'port.list'>>()) {
           found.push(...ports);
-          if (found.length > portsMax) throw new CaissonError('guest_failed', 'the guest lists without end');
+          if (ports.length === 0 || found.length > portsMax)
+            throw new CaissonError('guest_failed', 'the guest lists without end');
         }
         await channel.result;
       } finally {

@@ -145,7 +145,8 @@ export class GuestProcesses {
       const found: ProcessInfo[] = [];
       for await (const { processes } of channel.records<MethodRecord<'process.list'>>()) {
         found.push(...processes);
-        if (found.length > limits.processesMax) throw new CaissonError('guest_failed', 'the guest lists without end');
+        if (processes.length === 0 || found.length > limits.processesMax)
+          throw new CaissonError('guest_failed', 'the guest lists without end');
       }
       await channel.result;
       return found;

@@ -46,7 +46,9 @@ const answerMax = 2 * hostOutputMax + 1024;
  * would fork its large heap. One answer for each request, in any order.
  */
 export class HostClient {
-  readonly #command: readonly [program: string, ...args: string[]];
+  /** The native program, which has other modes too. */
+  readonly program: string;
+  readonly #args: readonly string[];
   #running: Running | undefined;
   #nextId = 1;
 
@@ -54,8 +56,9 @@ export class HostClient {
    * With a lock, the program begins only when an earlier one with the same lock has ended, and with it what it was doing
    * for a server that was killed.
    */
-  constructor(binary: string, options: { readonly lock?: string } = {}) {
-    this.#command = [binary, 'host', ...(options.lock === undefined ? [] : ['--lock', options.lock])];
+  constructor(program: string, options: { readonly lock?: string } = {}) {
+    this.program = program;
+    this.#args = ['host', ...(options.lock === undefined ? [] : ['--lock', options.lock])];
   }
 
   /** Runs a program to its end. Its environment is what is given, and nothing else. */
@@ -163,8 +166,7 @@ export class HostClient {
 
   #start(): Running {
     if (this.#running !== undefined) return this.#running;
-    const [binary, ...args] = this.#command;
-    const child = spawnChild(binary, args, { stdio: ['pipe', 'pipe', 'inherit'], env: {} });
+    const child = spawnChild(this.program, this.#args, { stdio: ['pipe', 'pipe', 'inherit'], env: {} });
     const running: Running = { child, pending: new Map(), received: Buffer.alloc(0) };
     this.#running = running;
     child.stdout?.on('data', (chunk: Buffer) => onChunk(running, chunk));

@@ -96,6 +96,8 @@ function mounts({ guest }: ConfigInput): unknown[] {
     { destination: '/sys', type: 'sysfs', source: 'sysfs', options: [...quiet, 'ro'] },
     // Its own group, and read-only: programs find their limits there, and nothing to change.
     { destination: '/sys/fs/cgroup', type: 'cgroup', source: 'cgroup', options: [...quiet, 'relatime', 'ro'] },
+    // A mount of its own: what is mounted on cannot be moved away, nor something else be put in its place.
+    { destination: inside, type: 'tmpfs', source: 'tmpfs', options: [...quiet, 'mode=755', 'size=4k'] },
     { destination: insideProgram, type: 'bind', source: guest.program, options: ['bind', 'ro', 'nosuid', 'nodev'] },
     { destination: `${inside}/run`, type: 'bind', source: guest.folder, options: ['bind', 'ro', ...quiet] },
   ];

@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { chmod, mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { chown, mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Id, newId } from '@caisson/contract';
 import type { Secrets } from '@caisson/guest';
@@ -84,10 +84,10 @@ export class InstanceFolder {
     return join(this.path, 'console.log');
   }
 
-  async make(record: InstanceRecord, secrets: Secrets): Promise<void> {
+  /** `guestId`: who root inside is out here. The guest must get to its socket, and no other user, inside or outside. */
+  async make(record: InstanceRecord, secrets: Secrets, guestId: number): Promise<void> {
     await mkdir(this.guest, { recursive: true, mode: 0o700 });
-    // The guest is nobody out here, and must get to its socket.
-    await chmod(this.guest, 0o711);
+    await chown(this.guest, guestId, guestId);
     await this.writeSecrets(secrets);
     await this.write(record);
   }

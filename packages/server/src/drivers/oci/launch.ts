@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { CaissonError, ownerLabels } from '@caisson/contract';
+import { requireRootShape } from '../../isolation/root-shape.ts';
 import type { CreateRequest } from '../driver.ts';
 import { cgroupLayout } from './cgroup.ts';
 import { ociConfig } from './config.ts';
@@ -26,6 +27,7 @@ export interface LaunchInput {
 /** From nothing to a guest that answers. What fails leaves the folder, by which the rest is found and removed. */
 export async function launch(input: LaunchInput): Promise<{ record: InstanceRecord; link: GuestLink }> {
   const { request, folder, runtime, signal } = input;
+  if (request.rootfs) await requireRootShape(request.rootfs.path);
   const secrets = { current: randomBytes(32), next: randomBytes(32) };
   const record: InstanceRecord = {
     key: request.key,
@@ -35,7 +37,7 @@ export async function launch(input: LaunchInput): Promise<{ record: InstanceReco
     createdAt: Date.now(),
     notices: noticesOf(request, runtime),
   };
-  await folder.make(record, secrets);
+  await folder.make(record, secrets, request.rootfs?.ids?.first ?? 0);
   await folder.writeConfig(configOf(input));
   const link = await GuestLink.open(folder, request.key);
   try {

@@ -1,3 +1,4 @@
+import { basename } from 'node:path';
 import { CaissonError } from '@caisson/contract';
 import type { HostClient } from '@caisson/guest';
 
@@ -27,7 +28,15 @@ export async function hostCommand(
   const words = `${Buffer.from(stderr).toString()}${said}`.slice(-lastWords).trim() || `it ended with ${code}`;
   throw new CaissonError(
     /No space left on device/.test(words) ? 'storage_full' : 'storage_failed',
-    `${program}: ${words.split('\n').at(-1)}`,
-    { context: { program, words } },
+    `${basename(program)}: ${words.split('\n').at(-1)}`,
+    { context: { program: basename(program), words } },
   );
+}
+
+/**
+ * Deletes a tree that a sandbox made: deeper than any path, and perhaps still changing. Node goes by paths, which end at
+ * 4096 bytes and follow what has become a link; `rm` goes from folder to folder.
+ */
+export async function removeTree(host: HostClient, folder: string): Promise<void> {
+  await hostCommand(host, 'rm', ['-rf', '--one-file-system', '--', folder]);
 }

@@ -1,6 +1,6 @@
 import { constants, existsSync } from 'node:fs';
-import { access, chmod, mkdir, rm, rmdir, statfs } from 'node:fs/promises';
-import { join } from 'node:path';
+import { access, chmod, chown, mkdir, rm, rmdir, statfs } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { CaissonError, type Id, newId } from '@caisson/contract';
 import type { HostClient } from '@caisson/guest';
 import { makePassable } from '../../isolation/passable-folder.ts';
@@ -17,7 +17,7 @@ import type {
   Usage,
 } from '../storage.ts';
 import { poolState } from '../storage.ts';
-import { hostCommand } from './host-command.ts';
+import { hostCommand, removeTree } from './host-command.ts';
 import { isMounted, unmount, unmountBelow } from './mounts.ts';
 import { PoolFolder, type Recipe, readRecipe, writeRecipe } from './pool-folder.ts';
 import { makeDisk, minQuotaBytes, mountDisk, resizeDisk } from './quota-disk.ts';
@@ -30,8 +30,9 @@ import { makeDisk, minQuotaBytes, mountDisk, resizeDisk } from './quota-disk.ts'
  *   snapshots/<id>/     recipe.json, upper
  *   templates/          empty filesystems to copy
  *
- * The joined tree is mounted below `mounts`, whose folders anybody may pass: root inside a sandbox is nobody outside.
- * Mounts do not outlive the machine; `prepare` makes them again, and everything else asks for it.
+ * The joined tree is mounted at `mounts/<sandbox>/root`. Root inside a sandbox is nobody outside: anybody may pass through
+ * `mounts`, and through the folder in it only that one root, or every user of the machine would be in the sandbox's files
+ * and sockets. Mounts do not outlive the machine; `prepare` makes them again, and everything else asks for it.
  */
 export class OverlayStorage implements Storage {
   readonly name = 'overlay';
@@ -44,7 +45,7 @@ export class OverlayStorage implements Storage {
 
   constructor(options: { readonly pool: string; readonly mounts: string; readonly host: HostClient }) {
     this.#host = options.host;
-    this.#pool = new PoolFolder(options.pool);
+    this.#pool = new PoolFolder(options.pool, (folder) => removeTree(options.host, folder));
     this.#mounts = options.mounts;
   }
 
@@ -201,7 +202,7 @@ export class OverlayStorage implements Storage {
   }
 
   #point(sandbox: string): string {
-    return join(this.#mounts, sandbox);
+    return join(this.#mounts, sandbox, 'root');
   }
 
   /** Makes something that takes a range of ids, where one is wanted; what fails gives it back. */
@@ -279,6 +280,7 @@ export class OverlayStorage implements Storage {
       await mountDisk(this.#host, join(place, 'disk.ext4'), changes);
     await makeChanges(changes);
     await makePassable(this.#mounts);
+    await makePrivate(dirname(target), ids?.first ?? 0);
     await mkdir(target, { recursive: true });
     await this.#host.mountOverlay({
       layers,
@@ -295,14 +297,20 @@ export class OverlayStorage implements Storage {
     const point = this.#point(sandbox);
     await unmount(this.#host, point);
     await unmount(this.#host, join(this.#pool.rootfs(sandbox), 'changes'));
-    await rmdir(point).catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== 'ENOENT') throw error;
-    });
+    for (const folder of [point, dirname(point)]) {
+      await rmdir(folder).catch((error: NodeJS.ErrnoException) => {
+        if (error.code !== 'ENOENT') throw error;
+      });
+    }
   }
 
-  /** With everything an overlay keeps in its upper folder: owners, links, devices that hide files, attributes. */
+  /**
+   * With everything an overlay keeps in its upper folder: owners, links, devices that hide files, attributes. By a program
+   * of ours, because the sandbox may be at work in the tree: `cp` goes by paths, and a folder that becomes a link on the
+   * way would lead it into the host's files.
+   */
   async #copyTree(from: string, to: string, signal?: AbortSignal): Promise<void> {
-    await hostCommand(this.#host, 'cp', ['-a', '--reflink=auto', '--', from, to], { signal });
+    await hostCommand(this.#host, this.#host.program, ['copy', from, to], { signal });
   }
 
   async #treeBytes(folder: string, signal: AbortSignal): Promise<number> {
@@ -324,6 +332,12 @@ export class OverlayStorage implements Storage {
 
 function atLeastMinimum(bytes: number): number {
   return Math.max(minQuotaBytes, bytes);
+}
+
+/** A folder that one user may pass, besides root. */
+async function makePrivate(folder: string, owner: number): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await chown(folder, owner, owner);
 }
 
 /** The two folders that an overlay needs; the upper one is the root of the tree as it is seen. */

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { newId } from '@caisson/contract';
 import type { IdRange, ImageLayers } from '../storage.ts';
@@ -13,9 +13,11 @@ import type { IdRange, ImageLayers } from '../storage.ts';
  */
 export class PoolFolder {
   readonly path: string;
+  readonly #remove: (folder: string) => Promise<void>;
 
-  constructor(path: string) {
+  constructor(path: string, removeTree: (folder: string) => Promise<void>) {
     this.path = path;
+    this.#remove = removeTree;
   }
 
   async open(): Promise<void> {
@@ -43,7 +45,7 @@ export class PoolFolder {
       await fill(draft);
       await rename(draft, place);
     } catch (error) {
-      await rm(draft, { recursive: true, force: true });
+      await this.#remove(draft);
       throw error;
     }
   }
@@ -57,7 +59,7 @@ export class PoolFolder {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
       throw error;
     }
-    await rm(trash, { recursive: true, force: true });
+    await this.#remove(trash);
   }
 
   /**
@@ -68,7 +70,7 @@ export class PoolFolder {
     const trash = join(this.path, 'trash', newId('request'));
     await rename(place, trash);
     await rename(next, place);
-    await rm(trash, { recursive: true, force: true });
+    await this.#remove(trash);
   }
 
   /** Finishes the swaps that were cut short between their two moves; drops the new things whose old ones still stand. */
@@ -87,7 +89,7 @@ export class PoolFolder {
     const swept: string[] = [];
     for (const folder of ['making', 'trash']) {
       for (const name of await readdir(join(this.path, folder))) {
-        await rm(join(this.path, folder, name), { recursive: true, force: true });
+        await this.#remove(join(this.path, folder, name));
         swept.push(`${folder}/${name}`);
       }
     }
