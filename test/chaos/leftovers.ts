@@ -8,7 +8,7 @@ export interface Traces {
   readonly runtimeFolder: string;
   /** Ids of every sandbox that there ever was. */
   readonly sandboxes: ReadonlySet<string>;
-  /** Namespaces that their first processes were in, as the kernel names them. */
+  /** Namespaces that their first processes were in, as the kernel names them; somebody holds them. */
   readonly namespaces: ReadonlySet<string>;
   /** Processes beside the servers, as `processName` names them. */
   readonly helpers: ReadonlySet<string>;

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, closeSync, mkdtempSync, openSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Caisson, type SandboxHandle } from '@caisson/sdk';
@@ -19,6 +19,7 @@ export class SandboxWorld {
   readonly #sandboxes = new Set<string>();
   readonly #namespaces = new Set<string>();
   readonly #helpers = new Set<string>();
+  readonly #pins: number[] = [];
   #server: ServerProcess | undefined;
   #port: number | undefined;
   #runtimeFolder: string | undefined;
@@ -70,8 +71,7 @@ export class SandboxWorld {
     const { incarnation } = sandbox.record;
     const runtime = this.#runtimeFolder ?? (await this.runtimeFolder());
     const pid = Number(readFileSync(join(runtime, 'oci', 'instances', `${sandbox.id}.${incarnation}`, 'pid'), 'utf8'));
-    const own = new Set(namespacesOf('self'));
-    for (const name of namespacesOf(pid)) if (!own.has(name)) this.#namespaces.add(name);
+    this.#pinNamespaces(pid);
     return pid;
   }
 
@@ -114,9 +114,25 @@ export class SandboxWorld {
   /** Leaves nothing on the machine, whatever the test left. */
   async close(): Promise<void> {
     await this.#server?.kill();
+    for (const pin of this.#pins.splice(0)) closeSync(pin);
     await this.wipe();
     for (const cgroup of cgroupsOf(this.#sandboxes)) execFileSync('rmdir', ['--ignore-fail-on-non-empty', cgroup]);
     rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  /**
+   * Held open, so that the kernel gives their numbers to nobody else. The one of the mounts would hold the sandbox's disk:
+   * whether that one is gone is seen at the disk.
+   */
+  #pinNamespaces(pid: number): void {
+    const own = new Set(namespacesOf('self'));
+    for (const kind of ['pid', 'net', 'ipc', 'uts', 'user']) {
+      const path = `/proc/${pid}/ns/${kind}`;
+      const name = readlinkSync(path);
+      if (own.has(name) || this.#namespaces.has(name)) continue;
+      this.#pins.push(openSync(path, 'r'));
+      this.#namespaces.add(name);
+    }
   }
 
   #noteHelpers(): void {
