@@ -99,10 +99,7 @@ export class SandboxWorld {
   /** What a restart of the machine does to an installation whose server has ended: only the data folder is left. */
   async wipe(): Promise<void> {
     const runtime = this.#runtimeFolder;
-    for (const cgroup of cgroupsOf(this.#sandboxes)) {
-      for (const pid of readFileSync(join(cgroup, 'cgroup.procs'), 'utf8').split('\n').filter(Boolean))
-        killIfThere(Number(pid));
-    }
+    for (const cgroup of cgroupsOf(this.#sandboxes)) for (const pid of pidsIn(cgroup)) killIfThere(pid);
     for (const folder of [this.folder, ...(runtime ? [runtime] : [])]) {
       for (const point of await mountsBelow(folder)) execFileSync('umount', ['--lazy', point]);
       // Below a mount there are files of the host.
@@ -142,6 +139,15 @@ export class SandboxWorld {
       const name = processName(child);
       if (name !== undefined) this.#helpers.add(name);
     }
+  }
+}
+
+function pidsIn(cgroup: string): number[] {
+  try {
+    return readFileSync(join(cgroup, 'cgroup.procs'), 'utf8').split('\n').filter(Boolean).map(Number);
+  } catch {
+    // It went between the two looks.
+    return [];
   }
 }
 

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { chmod, mkdir, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -10,7 +11,7 @@ import { dirname } from 'node:path';
 export async function makePassable(folder: string): Promise<void> {
   if (existsSync(folder)) return;
   await makePassable(dirname(folder));
-  const draft = `${folder}.${process.pid}`;
+  const draft = `${folder}.${randomUUID()}`;
   await mkdir(draft, { recursive: true });
   await chmod(draft, 0o711);
   await rename(draft, folder).catch(async (error) => {

@@ -266,8 +266,11 @@ export class OciDriver implements Driver {
 
   /** Ends everything of an instance, in an order in which it can be done again from the start at any point. */
   async #remove(folder: InstanceFolder, record: InstanceRecord | undefined): Promise<void> {
-    // Without a record nothing was made for it yet.
-    if (!record) return folder.remove();
+    // Without a record nothing was made for it yet, or nothing of it outlived the machine but perhaps an empty group.
+    if (!record) {
+      this.#cgroup(folder).removeEmpty();
+      return folder.remove();
+    }
     const runtime = this.#runtime(record);
     const link = await this.#links.get(folder.name)?.catch(() => undefined);
     const pid = this.#firstProcess(folder, record);
