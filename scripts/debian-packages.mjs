@@ -15,6 +15,9 @@ const needed = [
   { package: 'docker-registry', program: 'docker-registry', why: 'images are pulled from a real registry' },
   { package: 'skopeo', program: 'skopeo', why: 'images are pushed and converted by another program than ours' },
   { package: 'umoci', program: 'umoci', why: 'images are made and unpacked by another program than ours' },
+  { package: 'runc', program: 'runc', why: 'sandboxes run in it' },
+  { package: 'crun', program: 'crun', why: 'sandboxes run in it, quicker' },
+  { package: 'runsc', program: 'runsc', why: 'sandboxes with a kernel of their own run in it' },
   { package: 'postgresql', program: 'initdb', why: 'the store is tested on a real Postgres' },
 ];
 

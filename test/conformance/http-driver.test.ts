@@ -35,8 +35,14 @@ const cannotHang = {
 };
 
 for (const runtime of ['runc', 'crun', 'runsc'] as const) {
-  const skip = [...httpSkips, cannotHang, ...(runtime === 'runsc' ? runscSkips : [])];
-  describeDriver(`oci-${runtime} through HTTP`, () => ociServer(runtime), { missing: whyNoRuntime(runtime), skip });
+  const isRunsc = runtime === 'runsc';
+  describeDriver(`oci-${runtime} through HTTP`, () => ociServer(runtime), {
+    missing: whyNoRuntime(runtime),
+    skip: [...httpSkips, cannotHang, ...(isRunsc ? runscSkips : [])],
+    broken: isRunsc
+      ? 'in runsc the guest ends at its first file operation, and a server makes the workspace'
+      : undefined,
+  });
 }
 
 function ociServer(ociRuntime: string) {
