@@ -22,7 +22,14 @@ import type {
   Probe,
 } from '../driver.ts';
 import { Cgroup, type CgroupLayout, cgroupLayout } from './cgroup.ts';
-import { automaticRuntimes, type Place, programOf, type RuntimeFinding, tryRuntime } from './find-runtimes.ts';
+import {
+  automaticRuntimes,
+  type Place,
+  programOf,
+  type RuntimeFinding,
+  sweepTrials,
+  tryRuntime,
+} from './find-runtimes.ts';
 import { GuestLink } from './guest-link.ts';
 import { InstanceFolder, type InstanceRecord } from './instance-folder.ts';
 import { isRuntimeName, knownRuntimes, type RuntimeName, runtimeNames } from './known-runtimes.ts';
@@ -77,6 +84,7 @@ export class OciDriver implements Driver {
   async open(signal: AbortSignal): Promise<void> {
     await makePassable(this.#place.root);
     await InstanceFolder.sweep(this.#place.root);
+    await sweepTrials(this.#place);
     this.#known = await this.#findAll(automaticRuntimes, signal);
   }
 
