@@ -19,7 +19,7 @@ async function make(ociRuntime: string, resources: object = {}): Promise<{ sandb
 
 /** How it stands once it has failed; the events tell. */
 async function failed(sandbox: SandboxHandle) {
-  for await (const { data } of sandbox.events({ signal: AbortSignal.timeout(15_000) }))
+  for await (const { data } of sandbox.events({ after: 0, signal: AbortSignal.timeout(15_000) }))
     if (data.action === null && data.to === 'failed') break;
   const { state, reason } = (await sandbox.refresh()).record;
   return { state, code: reason?.code };

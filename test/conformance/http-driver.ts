@@ -64,10 +64,10 @@ export class HttpDriver implements Driver {
     if (!sandbox) return { status: 'gone' };
     const { state, reason } = sandbox.record;
     if (state === 'ready') return { status: 'running' };
-    if (state === 'failed' && reason?.code !== 'instance_gone')
-      return { status: 'ended', reason: reason?.code ?? 'driver_failed', message: reason?.message ?? '' };
-    // On its way, or lost.
-    return state === 'failed' ? { status: 'gone' } : { status: 'unknown', message: state };
+    if (state !== 'failed') return { status: 'unknown', message: state };
+    // A server that looks while its instance is being removed sees only that the guest is gone.
+    if (reason === null || reason.code === 'instance_gone' || reason.code === 'guest_gone') return { status: 'gone' };
+    return { status: 'ended', reason: reason.code, message: reason.message };
   }
 
   async destroy(key: InstanceKey, signal: AbortSignal): Promise<void> {
@@ -100,7 +100,7 @@ export class HttpDriver implements Driver {
   async untilLost(key: InstanceKey, signal: AbortSignal): Promise<void> {
     const sandbox = await this.find(key, signal);
     if (!sandbox) throw new Error(`there is no sandbox of ${nameOf(key)}`);
-    for await (const { data } of sandbox.events({ signal })) if (data.to === 'failed') return;
+    for await (const { data } of sandbox.events({ after: 0, signal })) if (data.to === 'failed') return;
   }
 }
 

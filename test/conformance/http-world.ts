@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { Caisson } from '@caisson/sdk';
 import { normalizeUserWorkspaceSpec } from '@caisson/workspace-composition';
 import type { Driver, InstanceKey } from '../../packages/server/src/drivers/driver.ts';
+import { openStore } from '../../packages/server/src/store/store.ts';
 import { type TestServer, testServer } from '../e2e/server.ts';
 import type { DriverUnderTest } from './describe-driver.ts';
 import { HttpDriver } from './http-driver.ts';
@@ -47,10 +48,6 @@ export async function httpWorld(below: Below): Promise<DriverUnderTest> {
   const { secret } = await local.keys.create({ name: 'suite', ...owner, scope: 'admin' });
   const client = () => new Caisson({ baseUrl: server.url, apiKey: secret });
   const open = () => new HttpDriver(client(), below);
-  const runtimeFolder = async () => {
-    for await (const { source } of client().events({ follow: false })) return join('/run', source);
-    return undefined;
-  };
   return {
     driver: open(),
     async restart() {
@@ -82,18 +79,27 @@ export async function httpWorld(below: Below): Promise<DriverUnderTest> {
       const sandbox = await driver.find(key, never);
       if (!sandbox) throw new Error('there is no such sandbox');
       const { id, incarnation } = sandbox.record;
-      await below.remove({ sandbox: id, incarnation }, (await runtimeFolder()) ?? '');
+      const [{ source } = { source: '' }] = (await client().call('event.list', { query: { limit: 1 } })).items;
+      await below.remove({ sandbox: id, incarnation }, join('/run', source));
       await driver.untilLost(key, AbortSignal.timeout(10_000));
     },
     async makeOrphan() {
       throw new Error('the API lists no orphans');
     },
     async close() {
-      const runtime = await runtimeFolder();
       for await (const sandbox of client().sandboxes.list()) await sandbox.destroy();
+      await server.server.close();
+      const runtime = await runtimeFolder(server.folder);
       await server.close();
       await below.close?.();
-      if (runtime) rmSync(runtime, { recursive: true, force: true });
+      rmSync(runtime, { recursive: true, force: true });
     },
   };
+}
+
+/** Where a server that has ended kept what goes with the machine's next start; only its record knows the name. */
+async function runtimeFolder(dataFolder: string): Promise<string> {
+  const store = await openStore({ sqlite: join(dataFolder, 'caisson.db') });
+  await store.close();
+  return join('/run/caisson', store.installation);
 }
