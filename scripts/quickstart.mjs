@@ -72,7 +72,15 @@ function tour() {
     return 'README.md, there and back';
   });
   step('a fork bomb, contained', () => {
-    const { said: bomb } = ask('exec', name, '--detach', '--', 'bash', '-c', 'exec 2>/dev/null; :(){ :|:& };:; exec sleep 60');
+    const { said: bomb } = ask(
+      'exec',
+      name,
+      '--detach',
+      '--',
+      'bash',
+      '-c',
+      'exec 2>/dev/null; :(){ :|:& };:; exec sleep 60',
+    );
     spawnSync('sleep', ['1']);
     const { said: stats } = ask('stats', name);
     ask('kill', name, bomb, '-s', 'KILL');

@@ -33,8 +33,17 @@ function runVitest() {
     else if (test.status === 'failed') counts.failed += 1;
     else judgeSkip(test);
   }
+  if (!long && filters.length === 0) checkDrivers(tests);
   // A file that cannot be loaded has no tests to count, and an error outside of any test counts nowhere else.
   if (!succeeded && counts.failed === 0) check('vitest failed outside of its tests', false);
+}
+
+/** A required driver whose suite did not run at all would otherwise go unnoticed. */
+function checkDrivers(tests) {
+  for (const name of (process.env.REQUIRE_DRIVERS ?? '').split(',').filter(Boolean)) {
+    const ran = tests.some((test) => test.status === 'passed' && test.fullName.startsWith(`driver ${name} `));
+    if (!ran) check(`the driver ${name} is required and was not tested`, false);
+  }
 }
 
 /** On CI a skip is a failure: everything that it should have is installed by the setup. */

@@ -10,6 +10,7 @@ export const caissonBin = join(projectRoot(import.meta.dirname), 'packages', 'cl
 /** The server in a process of its own, so that it can be killed, and so that it and its load share no thread. */
 export interface ServerProcess {
   readonly url: string;
+  readonly pid: number;
   /** From the start of the process to its first answer. */
   readonly startMs: number;
   /** `kill -9`, and wait until it is gone. */
@@ -23,6 +24,10 @@ export interface ServerProcessOptions {
   readonly drivers?: readonly string[];
   /** What must answer before it counts as started: `healthz` when it is alive, `readyz` when it is ready. */
   readonly until?: 'healthz' | 'readyz';
+  /** A free port when absent. */
+  readonly port?: number | undefined;
+  /** More of what `caisson serve` takes. */
+  readonly more?: readonly string[];
 }
 
 const living = new Set<ChildProcess>();
@@ -31,10 +36,11 @@ process.once('exit', () => {
 });
 
 export async function startServerProcess(folder: string, options: ServerProcessOptions = {}): Promise<ServerProcess> {
-  const { databaseUrl, until = 'readyz', drivers = ['fake'] } = options;
+  const { databaseUrl, until = 'readyz', drivers = ['fake'], port = 0, more = [] } = options;
   const database = databaseUrl === undefined ? [] : ['--database', databaseUrl];
   const began = performance.now();
-  const args = [caissonBin, 'serve', '--data', folder, '--listen', '127.0.0.1:0', '--log-level', 'warn', ...database];
+  const listen = ['--listen', `127.0.0.1:${port}`];
+  const args = [caissonBin, 'serve', '--data', folder, ...listen, '--log-level', 'warn', ...database, ...more];
   args.push(...drivers.flatMap((name) => ['--driver', name]));
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
   living.add(child);
@@ -46,7 +52,8 @@ export async function startServerProcess(folder: string, options: ServerProcessO
   }
   const url = await whenAnswering(child, folder, until, () => words);
   const startMs = performance.now() - began;
-  return { url, startMs, kill: () => end(child, 'SIGKILL'), stop: () => end(child, 'SIGTERM') };
+  const pid = child.pid ?? 0;
+  return { url, pid, startMs, kill: () => end(child, 'SIGKILL'), stop: () => end(child, 'SIGTERM') };
 }
 
 async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {

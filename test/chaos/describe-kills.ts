@@ -7,6 +7,7 @@ import { readInstances } from '../../packages/server/src/drivers/fake/fake-backe
 import { call } from '../e2e/server.ts';
 import { startServerProcess } from '../server-process.ts';
 import { ChaosClient } from './client.ts';
+import { chooseSeed, seeded } from './seeded.ts';
 
 /**
  * The server is killed with -9 at random moments while several clients do random things, and started again. Afterwards no
@@ -20,7 +21,7 @@ export function describeKills(name: string, kills: number, database: () => Promi
 
     test(`${kills} kills lose nothing and leave nothing half-done`, { timeout: 60_000 + kills * 8_000 }, async () => {
       const databaseUrl = await database();
-      const seed = Number(process.env.CAISSON_SEED ?? Date.now() % 1_000_000);
+      const seed = chooseSeed();
       const random = seeded(seed);
       const clients = Array.from({ length: 4 }, () => new ChaosClient(random));
       let server = await startServerProcess(folder, { databaseUrl });
@@ -120,15 +121,4 @@ async function* pages<T>(url: string, path: string): AsyncGenerator<T> {
     yield* body.items as T[];
     after = body.next;
   }
-}
-
-/** A small generator with a seed, so that a failure can be repeated with CAISSON_SEED. */
-function seeded(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }

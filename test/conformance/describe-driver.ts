@@ -9,7 +9,15 @@ import {
   hasAbility,
   type InstanceKey,
 } from '../../packages/server/src/drivers/driver.ts';
-import { type DeclaredSkip, withSkips } from './skips.ts';
+import { describeGuest } from './describe-guest.ts';
+import type { Inside } from './inside.ts';
+import { type DeclaredSkip, skip, withSkips } from './skips.ts';
+
+/** What a test wants of the runtime, as a spec has it. */
+export interface RuntimeWish {
+  readonly resources?: { readonly cpus?: number; readonly memoryMiB?: number; readonly pids?: number };
+  readonly network?: { readonly mode: 'off' | 'open' };
+}
 
 /** What a driver under test brings along. */
 export interface DriverUnderTest {
@@ -17,7 +25,11 @@ export interface DriverUnderTest {
   /** A driver in a new process over the same backend: nothing may be remembered in memory alone. */
   restart(): Promise<Driver>;
   /** Makes what a `create` needs beyond the blueprint: a root filesystem or an image. */
-  request(key: InstanceKey, owner: Owner): Promise<CreateRequest>;
+  request(key: InstanceKey, owner: Owner, runtime?: RuntimeWish): Promise<CreateRequest>;
+  /** The way into an instance where it is not the driver's own guest. */
+  inside?(driver: Driver, key: InstanceKey): Promise<Inside>;
+  /** A driver over the same backend whose `create` hangs half-way. */
+  hanging?(): Promise<Driver>;
   /** Removes the instance behind the driver's back. */
   removeBehindItsBack(key: InstanceKey): Promise<void>;
   /** Puts an instance without an owner onto the backend; answers what the backend calls it. */
@@ -29,8 +41,15 @@ export interface DriverUnderTest {
 export function describeDriver(
   name: string,
   make: () => Promise<DriverUnderTest>,
-  options: { skip?: readonly DeclaredSkip[] } = {},
+  options: {
+    skip?: readonly DeclaredSkip[];
+    /** Why it cannot be had on this machine. */
+    missing?: string | undefined;
+    /** Why none of it works yet, wherever it runs. */
+    broken?: string | undefined;
+  } = {},
 ): void {
+  const { missing, broken } = options;
   const skips = withSkips(options.skip ?? []);
   const owner: Owner = { tenant: 'acme', project: 'web', principal: 'ada' };
   const never = new AbortController().signal;
@@ -45,6 +64,8 @@ export function describeDriver(
   function law(title: string, body: (context: TestContext) => Promise<void>): void {
     skips.know(title);
     test(title, async (context) => {
+      if (missing !== undefined) missingDriver(context, name, missing);
+      if (broken !== undefined) skip(context, broken, true);
       skips.begin(title, context);
       await body(context);
     });
@@ -218,6 +239,61 @@ export function describeDriver(
       await expect(driver.stats(wanted, never)).rejects.toMatchObject({ code: 'instance_lost' });
     });
 
+    law('meters what an instance used, never less than before, where it can', async () => {
+      const { driver, request } = await open();
+      if (!driver.meter) return expect(driver.capabilities.meter).toBe(false);
+      const wanted = key();
+      await driver.create(await request(wanted, owner), never);
+      const first = await driver.meter(wanted, never);
+      const second = await driver.meter(wanted, never);
+      expect(second.wallSeconds).toBeGreaterThanOrEqual(first.wallSeconds);
+      expect(second.cpuSeconds).toBeGreaterThanOrEqual(first.cpuSeconds);
+      await driver.destroy(wanted, never);
+      await expect(driver.meter(wanted, never)).rejects.toMatchObject({ code: 'instance_lost' });
+    });
+
+    law('gives the last lines of what was logged, and none of an instance that is gone, where it can', async () => {
+      const { driver, request } = await open();
+      if (!driver.logs) return expect(driver.capabilities.logs).toBe(false);
+      const wanted = key();
+      await driver.create(await request(wanted, owner), never);
+      for (const line of await driver.logs(wanted, never)) expect(line.length).toBeLessThanOrEqual(500);
+      await driver.destroy(wanted, never);
+      await expect(driver.logs(wanted, never)).rejects.toMatchObject({ code: 'instance_lost' });
+    });
+
+    law('ends a create that hangs when it is told to destroy, and leaves nothing', async () => {
+      const { hanging, request } = await open();
+      if (!hanging) throw new Error('what hangs cannot be had: declare a skip');
+      const driver = await hanging();
+      const wanted = key();
+      const creating = driver.create(await request(wanted, owner), never);
+      const ended = expect(creating).rejects.toThrow();
+      await untilListed(driver, wanted, never);
+      await driver.destroy(wanted, never);
+      await ended;
+      expect(await driver.inspect(wanted, never)).toEqual({ status: 'gone' });
+      expect(await driver.list(never)).toEqual({ instances: [], orphans: [] });
+    });
+
+    describeGuest({ law, open, key, owner, never });
+
     test('every declared skip names a test of this suite', () => expect(skips.unknown()).toEqual([]));
   });
+}
+
+/** A driver that must be there and is not is a failure; elsewhere it is a skip with the reason. */
+function missingDriver(context: TestContext, name: string, why: string): void {
+  const required = (process.env.REQUIRE_DRIVERS ?? '').split(',').map((one) => one.trim());
+  if (required.includes(name.split(' ')[0] ?? '')) throw new Error(`${name} is required and missing: ${why}`);
+  skip(context, why);
+}
+
+/** Half-way: the backend has something of it. */
+async function untilListed(driver: Driver, key: InstanceKey, signal: AbortSignal): Promise<void> {
+  for (let round = 0; round < 500; round += 1) {
+    if ((await driver.inspect(key, signal)).status !== 'gone') return;
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  throw new Error('the create that should hang never began');
 }

@@ -67,6 +67,21 @@ export function describeStorage(
       expect(await read(again)).toEqual({ ...imageFiles, mine: 'kept' });
     });
 
+    law('prepares a rootfs while a server that just started removes others', async () => {
+      const { storage, image, restart } = await open();
+      const others = Array.from({ length: 20 }, sandboxId);
+      for (const sandbox of others) await storage.prepare({ sandbox, image, ownIds: true }, never);
+      for (const [round, other] of others.entries()) {
+        const again = await restart();
+        const sandbox = sandboxId();
+        // Not always at the same point of it.
+        const later = new Promise((resolve) => setTimeout(resolve, round / 4));
+        const preparing = later.then(() => again.prepare({ sandbox, image, ownIds: true }, never));
+        await Promise.all([again.destroy(other, never), preparing]);
+        expect((await again.list(never)).sandboxes).toContain(sandbox);
+      }
+    });
+
     law('keeps two sandboxes of one image apart, and the image untouched', async () => {
       const { storage, image, imageFiles, read, write, remove } = await open();
       const [firstFile = ''] = Object.keys(imageFiles);

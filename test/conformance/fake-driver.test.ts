@@ -17,6 +17,11 @@ async function fake(backend: FakeBackend, reopen: () => FakeBackend, close: () =
     driver,
     restart: async () => new FakeDriver({ backend: reopen() }),
     request: async (key, owner) => ({ key, owner, labels: {}, blueprint }),
+    async hanging() {
+      const hangs = new FakeDriver({ backend });
+      hangs.faults.plan('create.made', { kind: 'hang' });
+      return hangs;
+    },
     removeBehindItsBack: async (key) => backend.remove(key),
     async makeOrphan() {
       const asked = request();

@@ -1,6 +1,7 @@
 import { describeDriver } from './describe-driver.ts';
-import { ociWorld } from './oci-world.ts';
+import { ociWorld, whyNoRuntime } from './oci-world.ts';
+import { runscSkips } from './runsc-skips.ts';
 
-describeDriver('oci with runc', () => ociWorld('runc'));
-describeDriver('oci with crun', () => ociWorld('crun'));
-describeDriver('oci with runsc', () => ociWorld('runsc'));
+describeDriver('oci-runc', () => ociWorld('runc'), { missing: whyNoRuntime('runc') });
+describeDriver('oci-crun', () => ociWorld('crun'), { missing: whyNoRuntime('crun') });
+describeDriver('oci-runsc', () => ociWorld('runsc'), { missing: whyNoRuntime('runsc'), skip: runscSkips });

@@ -7,12 +7,13 @@ import { HostClient } from '@caisson/guest';
 import { normalizeUserWorkspaceSpec } from '@caisson/workspace-composition';
 import { buildGuest } from '../../packages/guest/build.mjs';
 import type { CreateRequest, InstanceKey } from '../../packages/server/src/drivers/driver.ts';
+import { programOf } from '../../packages/server/src/drivers/oci/find-runtimes.ts';
 import { InstanceFolder } from '../../packages/server/src/drivers/oci/instance-folder.ts';
 import { OciDriver } from '../../packages/server/src/drivers/oci/oci-driver.ts';
 import { unmountBelow } from '../../packages/server/src/storage/overlay/mounts.ts';
 import { OverlayStorage } from '../../packages/server/src/storage/overlay/overlay-storage.ts';
 import type { ImageLayers } from '../../packages/server/src/storage/storage.ts';
-import type { DriverUnderTest } from './describe-driver.ts';
+import type { DriverUnderTest, RuntimeWish } from './describe-driver.ts';
 
 const never = new AbortController().signal;
 
@@ -26,6 +27,14 @@ export function hostImage(folder: string): ImageLayers {
   writeFileSync(join(layer, 'etc', 'passwd'), 'root:x:0:0:root:/root:/bin/sh\n');
   writeFileSync(join(layer, 'etc', 'group'), 'root:x:0:\n');
   return { digest: `sha256:${'0'.repeat(64)}`, layers: [layer], binds: [{ source: '/usr', target: '/usr' }] };
+}
+
+/** In the place of a guest: it can be tried out, and then never dials. */
+function buildIdle(folder: string): string {
+  const [source, program] = [join(folder, 'idle.c'), join(folder, 'idle')];
+  writeFileSync(source, '#include <unistd.h>\nint main(int n, char **v) { if (n < 3) return 0; for (;;) pause(); }\n');
+  execFileSync('cc', ['-static', '-o', program, source]);
+  return program;
 }
 
 /** A driver on a real runtime, with real root filesystems, in a folder of its own. */
@@ -45,12 +54,17 @@ export async function ociWorld(runtime: 'auto' | 'runc' | 'crun' | 'runsc'): Pro
     return driver;
   };
   const driver = await open();
-  const blueprint = normalizeUserWorkspaceSpec({
-    source: { kind: 'none' },
-    runtime: { ociRuntime: runtime, network: { mode: 'off' }, resources: { memoryMiB: 256, pids: 128 } },
-  });
 
-  async function request(key: InstanceKey, owner: CreateRequest['owner']): Promise<CreateRequest> {
+  async function request(
+    key: InstanceKey,
+    owner: CreateRequest['owner'],
+    wish: RuntimeWish = {},
+  ): Promise<CreateRequest> {
+    const resources = { memoryMiB: 256, pids: 128, ...wish.resources };
+    const blueprint = normalizeUserWorkspaceSpec({
+      source: { kind: 'none' },
+      runtime: { ociRuntime: runtime, network: { mode: 'off' }, ...wish, resources },
+    });
     const ownIds = driver.ownIds(blueprint);
     const rootfs = await storage.prepare({ sandbox: key.sandbox, image, ownIds }, never);
     return { key, owner, labels: { 'caisson.installation': 'test' }, blueprint, rootfs };
@@ -63,11 +77,13 @@ export async function ociWorld(runtime: 'auto' | 'runc' | 'crun' | 'runsc'): Pro
       for (const one of opened.splice(0)) await one.close();
       return open();
     },
+    async hanging() {
+      const hangs = new OciDriver({ root, guestProgram: buildIdle(folder), host });
+      opened.push(hangs);
+      return hangs;
+    },
     async removeBehindItsBack(key) {
-      const [newest] = opened.slice(-1);
-      const other = new OciDriver({ root, guestProgram, host });
-      await other.destroy(key, never);
-      return void newest;
+      await new OciDriver({ root, guestProgram, host }).destroy(key, never);
     },
     async makeOrphan() {
       const key = { sandbox: newId('sandbox'), incarnation: 1 };
@@ -92,11 +108,8 @@ export async function ociWorld(runtime: 'auto' | 'runc' | 'crun' | 'runsc'): Pro
   };
 }
 
-export function hasProgram(name: string): boolean {
-  try {
-    execFileSync('/bin/sh', ['-c', `PATH=$PATH:/usr/sbin:/sbin command -v ${name}`], { stdio: 'ignore' });
-    return true;
-  } catch {
-    return false;
-  }
+/** Why there can be no instances of a runtime here; undefined when there can. */
+export function whyNoRuntime(name: 'runc' | 'crun' | 'runsc'): string | undefined {
+  if (process.getuid?.() !== 0) return `${name} needs root`;
+  return programOf(name) ? undefined : `${name} is not installed`;
 }

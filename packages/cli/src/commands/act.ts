@@ -17,7 +17,7 @@ const acts: readonly Act[] = [
     doing: 'recreating',
   },
   { verb: 'stop', summary: 'end its processes; keep its filesystem when it is persistent', doing: 'stopping' },
-  { verb: 'start', summary: 'launch a stopped sandbox again', doing: 'starting' },
+  { verb: 'start', summary: 'launch a stopped or failed sandbox again', doing: 'starting' },
   { verb: 'pause', summary: 'let every process stand still; nothing is lost', doing: 'pausing' },
   { verb: 'resume', summary: 'let a paused sandbox go on', doing: 'resuming' },
   { verb: 'destroy', summary: 'remove everything it has; its record and events remain', doing: 'destroying' },

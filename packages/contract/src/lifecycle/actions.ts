@@ -82,7 +82,7 @@ export const actions = {
     summary: 'end every process; keep the filesystem where it is persistent',
   },
   start: {
-    from: ['stopped'],
+    from: ['stopped', 'failed'],
     via: ['starting'],
     to: 'ready',
     onFailure: 'stopped',

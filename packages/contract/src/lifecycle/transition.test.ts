@@ -33,7 +33,7 @@ const expected: Record<SandboxState, { begins: ActionName[]; uses: UseName[]; re
     refuses: 'sandbox_stopped',
   },
   starting: { begins: ['destroy'], uses: [], refuses: 'sandbox_not_ready' },
-  failed: { begins: ['recreate', 'rollback', 'destroy'], uses: [], refuses: 'sandbox_failed' },
+  failed: { begins: ['recreate', 'rollback', 'start', 'destroy'], uses: [], refuses: 'sandbox_failed' },
   destroying: { begins: [], uses: [], refuses: 'sandbox_destroying' },
   destroyed: { begins: [], uses: [], refuses: 'sandbox_destroyed' },
 };

@@ -83,7 +83,7 @@ async function requestOf(
 
 async function begin(driver: Driver, request: CreateRequest, plan: Plan, signal: AbortSignal): Promise<Instance> {
   const instance = await driver.create(request, signal);
-  if (driver.guest && !plan.fromKept) await settleIn(await driver.guest(request.key, signal), plan.blueprint, signal);
+  if (driver.guest) await settleIn(await driver.guest(request.key, signal), plan, signal);
   return instance;
 }
 

@@ -1,8 +1,15 @@
-import { CaissonError, type Reason, type Sandbox } from '@caisson/contract';
+import { CaissonError, type Reason, type ReasonCode, type Sandbox } from '@caisson/contract';
 import { withDeadline } from './deadline.ts';
 import { keyOf } from './end.ts';
 import type { Runner } from './runner.ts';
 import type { WorkContext } from './work-context.ts';
+
+const lostReasons: readonly ReasonCode[] = ['instance_gone', 'guest_gone', 'out_of_memory'];
+
+/** Whether it failed because its processes ended, and not because of what it is made from: its files are as they were. */
+export function isLost({ state, reason }: Pick<Sandbox, 'state' | 'reason'>): boolean {
+  return state === 'failed' && reason !== null && lostReasons.includes(reason.code);
+}
 
 /**
  * Looks at the instance of a sandbox that should have one. Gone or ended, the sandbox is recorded as lost, and the reason

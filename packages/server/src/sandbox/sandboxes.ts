@@ -25,7 +25,7 @@ import type { NewSandbox, SandboxFilter } from '../store/sandboxes.ts';
 import type { Store } from '../store/store.ts';
 import { type Caller, canSee, projectOf, requireChange } from '../tenancy/caller.ts';
 import { type Composed, compose } from './compose.ts';
-import { loseIfGone } from './lose.ts';
+import { isLost, loseIfGone } from './lose.ts';
 import { limitTtl, policyNotices } from './profile-policy.ts';
 import type { Operation, Runner } from './runner.ts';
 import { pausing } from './work.ts';
@@ -260,8 +260,11 @@ export class Sandboxes {
       const outcome = await this.settled(present.id, waitSeconds);
       return outcome.settled && outcome.sandbox.state !== 'ready' ? undefined : outcome;
     }
-    if (present.state === 'failed') return this.#settle(await this.#recreate(present), present.id, waitSeconds);
-    if (present.state === 'stopped') return this.#settle(await this.#start(present), present.id, waitSeconds);
+    const keepsFiles = present.persistence === 'persistent' && isLost(present);
+    if (present.state === 'failed' && !keepsFiles)
+      return this.#settle(await this.#recreate(present), present.id, waitSeconds);
+    if (present.state === 'stopped' || present.state === 'failed')
+      return this.#settle(await this.#start(present), present.id, waitSeconds);
     const { work, runner } = this.#context;
     const never = new AbortController().signal;
     if (present.state === 'ready' && (await loseIfGone(work, runner, present, never))) return undefined;

@@ -21,7 +21,14 @@ export const work: Partial<Record<ActionName, Work>> = {
     await removeFilesystem(context, sandbox, signal);
     return launch(context, sandbox, signal);
   },
-  start: launch,
+  async start(context, sandbox, signal) {
+    // What is left of one that failed is not its image.
+    if (sandbox.persistence !== 'persistent') {
+      await end(context, keyOf(sandbox), sandbox, signal);
+      await removeFilesystem(context, sandbox, signal);
+    }
+    return launch(context, sandbox, signal);
+  },
   async stop(context, sandbox, signal) {
     await haltOrEnd(context, keyOf(sandbox), sandbox, signal);
     if (sandbox.persistence !== 'persistent') await removeFilesystem(context, sandbox, signal);

@@ -61,6 +61,7 @@ export class FakeDriver implements Driver {
   };
   readonly backend: FakeBackend;
   readonly faults = new FaultPlan<FakeStep>('driver_failed');
+  readonly #making = new Map<string, AbortController>();
 
   constructor(options: FakeOptions = {}) {
     this.name = options.name ?? 'fake';
@@ -91,14 +92,19 @@ export class FakeDriver implements Driver {
     const labels = { ...request.labels, ...ownerLabels(request.owner) };
     const vanish = () => this.backend.remove(request.key);
     this.backend.put({ labels, key: request.key, status: 'making' });
+    const making = new AbortController();
+    this.#making.set(name, making);
+    const own = AbortSignal.any([signal, making.signal]);
     try {
-      await this.faults.pass('create.made', signal, vanish);
+      await this.faults.pass('create.made', own, vanish);
       this.backend.put({ labels, key: request.key, status: 'running' });
-      await this.faults.pass('create.after', signal, vanish);
+      await this.faults.pass('create.after', own, vanish);
     } catch (error) {
       if (present?.status === 'halted') this.backend.put(present);
       else vanish();
       throw error;
+    } finally {
+      if (this.#making.get(name) === making) this.#making.delete(name);
     }
     return this.#instance(request.key, request.owner);
   }
@@ -117,6 +123,8 @@ export class FakeDriver implements Driver {
   async destroy(key: InstanceKey, signal: AbortSignal): Promise<void> {
     await this.faults.pass('destroy.before', signal);
     this.#reach();
+    const name = FakeBackend.nameOf(key);
+    this.#making.get(name)?.abort(new CaissonError('action_cancelled', `${name} is being destroyed`));
     this.backend.remove(key);
     await this.faults.pass('destroy.after', signal);
   }

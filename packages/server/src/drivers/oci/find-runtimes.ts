@@ -1,12 +1,13 @@
 import { existsSync, statSync } from 'node:fs';
-import { chmod, chown, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { newId } from '@caisson/contract';
+import { type Id, newId } from '@caisson/contract';
 import type { HostClient } from '@caisson/guest';
-import { type CgroupLayout, cgroupLayout } from './cgroup.ts';
+import type { InstanceKey } from '../driver.ts';
+import { Cgroup, type CgroupLayout, cgroupLayout } from './cgroup.ts';
 import { insideProgram, ociConfig } from './config.ts';
 import { InstanceFolder } from './instance-folder.ts';
-import { knownRuntimes, type RuntimeName, runtimeNames } from './known-runtimes.ts';
+import { isRuntimeName, knownRuntimes, type RuntimeName, runtimeNames } from './known-runtimes.ts';
 import { linuxResources, readMachine } from './limits.ts';
 import { Runtime } from './runtime.ts';
 
@@ -74,10 +75,9 @@ async function tryOut(candidate: Candidate, place: Place, signal: AbortSignal): 
   const { name, program, layout, options } = candidate;
   const version = await versionOf(program, place.host);
   const key = { sandbox: newId('sandbox'), incarnation: 1 };
-  // Several may be tried at once, also by several servers: each in a folder of its own.
-  const own = join(place.root, `probe-${key.sandbox}`);
-  const [folder, rootfs] = [new InstanceFolder(own, InstanceFolder.nameOf(key)), join(own, 'rootfs')];
-  const runtime = new Runtime({ ...candidate, state: join(own, 'state'), host: place.host });
+  const trial = trialOf(candidate, key, place);
+  const { own, folder, runtime } = trial;
+  const rootfs = join(own, 'rootfs');
   const ids = runtime.known.userNamespace ? probeIds : undefined;
   try {
     await mkdir(rootfs, { recursive: true });
@@ -102,8 +102,39 @@ async function tryOut(candidate: Candidate, place: Place, signal: AbortSignal): 
     const why = `${name} ${version} does not work here: ${(error as Error).message}`;
     return { name, usable: false, why, fix: 'Install another runtime, such as runc or crun.' };
   } finally {
-    await runtime.delete(folder, { force: true }).catch(() => {});
-    await rm(own, { recursive: true, force: true });
+    await removeTrial(trial, layout);
+  }
+}
+
+interface Trial {
+  readonly own: string;
+  readonly folder: InstanceFolder;
+  readonly runtime: Runtime;
+}
+
+/** Several may be tried at once: each in a folder of its own, whose name tells whoever has to remove it. */
+function trialOf(candidate: Candidate, key: InstanceKey, place: Place): Trial {
+  const own = join(place.root, `probe-${candidate.name}-${key.sandbox}`);
+  const runtime = new Runtime({ ...candidate, state: join(own, 'state'), host: place.host });
+  return { own, folder: new InstanceFolder(own, InstanceFolder.nameOf(key)), runtime };
+}
+
+async function removeTrial({ own, folder, runtime }: Trial, layout: CgroupLayout): Promise<void> {
+  await runtime.delete(folder, { force: true }).catch(() => {});
+  new Cgroup(`/caisson/${folder.name}`, layout).removeEmpty();
+  await rm(own, { recursive: true, force: true });
+}
+
+/** Removes what a server that was killed while it tried a runtime left of that. */
+export async function sweepTrials(place: Place): Promise<void> {
+  const layout = cgroupLayout();
+  for (const entry of layout ? await readdir(place.root) : []) {
+    const [, name = '', sandbox] = /^probe-([a-z]+)-(sbx[a-z0-9]{20})$/.exec(entry) ?? [];
+    const program = isRuntimeName(name) ? programOf(name) : undefined;
+    if (!layout || !isRuntimeName(name) || program === undefined) continue;
+    const key = { sandbox: sandbox as Id<'sandbox'>, incarnation: 1 };
+    for (const options of knownRuntimes[name].options)
+      await removeTrial(trialOf({ name, program, layout, options }, key, place), layout);
   }
 }
 

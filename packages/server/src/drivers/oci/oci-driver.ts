@@ -23,7 +23,14 @@ import type {
   ProbePart,
 } from '../driver.ts';
 import { Cgroup, type CgroupLayout, cgroupLayout } from './cgroup.ts';
-import { automaticRuntimes, type Place, programOf, type RuntimeFinding, tryRuntime } from './find-runtimes.ts';
+import {
+  automaticRuntimes,
+  type Place,
+  programOf,
+  type RuntimeFinding,
+  sweepTrials,
+  tryRuntime,
+} from './find-runtimes.ts';
 import { GuestLink } from './guest-link.ts';
 import { InstanceFolder, type InstanceRecord } from './instance-folder.ts';
 import { isRuntimeName, knownRuntimes, type RuntimeName, runtimeNames } from './known-runtimes.ts';
@@ -78,6 +85,7 @@ export class OciDriver implements Driver {
   async open(signal: AbortSignal): Promise<void> {
     await makePassable(this.#place.root);
     await InstanceFolder.sweep(this.#place.root);
+    await sweepTrials(this.#place);
     this.#known = await this.#findAll(automaticRuntimes, signal);
   }
 
@@ -265,8 +273,11 @@ export class OciDriver implements Driver {
 
   /** Ends everything of an instance, in an order in which it can be done again from the start at any point. */
   async #remove(folder: InstanceFolder, record: InstanceRecord | undefined): Promise<void> {
-    // Without a record nothing was made for it yet.
-    if (!record) return folder.remove();
+    // Without a record nothing was made for it yet, or nothing of it outlived the machine but perhaps an empty group.
+    if (!record) {
+      this.#cgroup(folder).removeEmpty();
+      return folder.remove();
+    }
     const runtime = this.#runtime(record);
     const link = await this.#links.get(folder.name)?.catch(() => undefined);
     const pid = this.#firstProcess(folder, record);

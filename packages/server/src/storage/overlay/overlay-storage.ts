@@ -1,5 +1,5 @@
 import { constants, existsSync } from 'node:fs';
-import { access, chmod, chown, mkdir, rm, rmdir, statfs } from 'node:fs/promises';
+import { access, chmod, chown, mkdir, rename, rm, rmdir, statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { CaissonError, type Id, newId } from '@caisson/contract';
 import type { HostClient } from '@caisson/guest';
@@ -19,7 +19,7 @@ import type {
 import { poolState } from '../storage.ts';
 import { hostCommand, removeTree } from './host-command.ts';
 import { isMounted, unmount, unmountBelow } from './mounts.ts';
-import { PoolFolder, type Recipe, readRecipe, writeRecipe } from './pool-folder.ts';
+import { PoolFolder, type Recipe, readRecipe, readRecipeIfThere, writeRecipe } from './pool-folder.ts';
 import { makeDisk, minQuotaBytes, mountDisk, resizeDisk } from './quota-disk.ts';
 
 /**
@@ -180,12 +180,11 @@ export class OverlayStorage implements Storage {
     signal.throwIfAborted();
     await this.#pool.open();
     const sandboxes = (await this.#pool.list('rootfs')).filter((name) => !name.endsWith('.next'));
-    const snapshots = await Promise.all(
-      (await this.#pool.list('snapshots')).map(async (id) => ({
-        id: id as Id<'snapshot'>,
-        sandbox: (await readRecipe(this.#pool.snapshot(id))).sandbox as Id<'sandbox'>,
-      })),
-    );
+    const snapshots: StorageListing['snapshots'][number][] = [];
+    for (const id of await this.#pool.list('snapshots')) {
+      const recipe = await readRecipeIfThere(this.#pool.snapshot(id));
+      if (recipe) snapshots.push({ id: id as Id<'snapshot'>, sandbox: recipe.sandbox as Id<'sandbox'> });
+    }
     return { sandboxes: sandboxes as Id<'sandbox'>[], snapshots };
   }
 
@@ -230,8 +229,8 @@ export class OverlayStorage implements Storage {
   async #readRanges(): Promise<IdRanges> {
     const ranges = new IdRanges(this.#pool.path);
     for (const name of await this.#pool.list('rootfs')) {
-      const { ids } = await readRecipe(this.#pool.rootfs(name));
-      if (ids) ranges.mark(ids);
+      const recipe = await readRecipeIfThere(this.#pool.rootfs(name));
+      if (recipe?.ids) ranges.mark(recipe.ids);
     }
     return ranges;
   }
@@ -340,10 +339,16 @@ async function makePrivate(folder: string, owner: number): Promise<void> {
   await chown(folder, owner, owner);
 }
 
-/** The two folders that an overlay needs; the upper one is the root of the tree as it is seen. */
+/**
+ * The two folders that an overlay needs; the upper one is the root of the tree as it is seen. It gets its name when it has
+ * its mode: a killed process leaves no root that only root may enter.
+ */
 async function makeChanges(changes: string): Promise<void> {
   await mkdir(join(changes, 'work'), { recursive: true, mode: 0o700 });
-  if (existsSync(join(changes, 'upper'))) return;
-  await mkdir(join(changes, 'upper'));
-  await chmod(join(changes, 'upper'), 0o755);
+  const upper = join(changes, 'upper');
+  if (existsSync(upper)) return;
+  const draft = `${upper}.new`;
+  await mkdir(draft, { recursive: true });
+  await chmod(draft, 0o755);
+  await rename(draft, upper);
 }

@@ -118,3 +118,11 @@ export async function writeRecipe(folder: string, recipe: Recipe): Promise<void>
 export async function readRecipe(folder: string): Promise<Recipe> {
   return JSON.parse(await readFile(join(folder, 'recipe.json'), 'utf8')) as Recipe;
 }
+
+/** The same for a folder that was listed and may have been discarded since. */
+export async function readRecipeIfThere(folder: string): Promise<Recipe | undefined> {
+  return readRecipe(folder).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
+  });
+}

@@ -1,0 +1,3 @@
+import { describeSandboxKills } from './describe-sandbox-kills.ts';
+
+describeSandboxKills(20);

@@ -1,0 +1,15 @@
+/** A small generator with a seed, so that a failure can be repeated with CAISSON_SEED. */
+export function seeded(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** Another one each time, unless one is asked for. */
+export function chooseSeed(): number {
+  return Number(process.env.CAISSON_SEED ?? Date.now() % 1_000_000);
+}
