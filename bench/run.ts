@@ -1,12 +1,23 @@
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { apiBenchmark, listBenchmark } from './api.ts';
+import { coldBenchmark } from './cold.ts';
+import { execBenchmark } from './exec.ts';
 import { guestBenchmark } from './guest.ts';
 import { Report } from './report.ts';
 import { specBenchmark } from './spec.ts';
 import { createBenchmark, startBenchmark } from './start.ts';
 
-const benchmarks = [specBenchmark, createBenchmark, apiBenchmark, listBenchmark, startBenchmark, guestBenchmark];
+const benchmarks = [
+  specBenchmark,
+  createBenchmark,
+  apiBenchmark,
+  listBenchmark,
+  startBenchmark,
+  guestBenchmark,
+  execBenchmark,
+  coldBenchmark,
+];
 
 const { values, positionals } = parseArgs({ options: { json: { type: 'string' } }, allowPositionals: true });
 const chosen = positionals.length === 0 ? benchmarks : benchmarks.filter(({ name }) => positionals.includes(name));
