@@ -21,9 +21,14 @@ export class Report {
   }
 }
 
+export interface BenchmarkOptions {
+  /** Also a thousand sandboxes at once. */
+  readonly thousand: boolean;
+}
+
 export interface Benchmark {
   readonly name: string;
-  run(report: Report): Promise<void>;
+  run(report: Report, options: BenchmarkOptions): Promise<void>;
 }
 
 function machine() {
