@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { buildVariant } from '../packages/guest/build.mjs';
 import { build, root, run, setup } from './setup.mjs';
 
-setup();
+setup({ use: 'bench' });
 if (!(await build())) process.exit(1);
 // What the guest's own spawning is compared with.
 buildVariant('bare-spawn', { quiet: true });

@@ -1,4 +1,5 @@
 // What the tests and the quickstart need from Debian: found by a program or a file that must be there, installed by package name.
+// What is marked with a use is needed for that alone.
 import { existsSync, readdirSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
@@ -16,10 +17,12 @@ const needed = [
   { package: 'skopeo', program: 'skopeo', why: 'images are pushed and converted by another program than ours' },
   { package: 'umoci', program: 'umoci', why: 'images are made and unpacked by another program than ours' },
   { package: 'postgresql', program: 'initdb', why: 'the store is tested on a real Postgres' },
+  { package: 'docker.io', program: 'dockerd', why: 'sandboxes are compared with its containers', use: 'bench' },
 ];
 
-export function missingDebianPackages() {
-  return needed.filter((entry) => (entry.file ? !existsSync(entry.file) : !onPath(entry.program)));
+export function missingDebianPackages(use) {
+  const wanted = needed.filter((entry) => entry.use === undefined || entry.use === use);
+  return wanted.filter((entry) => (entry.file ? !existsSync(entry.file) : !onPath(entry.program)));
 }
 
 function onPath(program) {

@@ -44,8 +44,8 @@ function installPackages() {
   writeFileSync(stamp, lock);
 }
 
-function installDebianPackages() {
-  const missing = missingDebianPackages();
+function installDebianPackages(use) {
+  const missing = missingDebianPackages(use);
   if (missing.length === 0) return;
   const names = missing.map((entry) => entry.package);
   const why = missing.map((entry) => `${entry.package} (${entry.why})`).join(', ');
@@ -81,10 +81,11 @@ async function buildGuestProgram() {
   }
 }
 
-export function setup() {
+/** `use` is what for, where that needs more than the tests do. */
+export function setup({ use } = {}) {
   checkNode();
   installPackages();
-  installDebianPackages();
+  installDebianPackages(use);
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

@@ -49,6 +49,8 @@ export interface Storage {
   removeSnapshot(snapshot: Id<'snapshot'>, signal: AbortSignal): Promise<void>;
   list(signal: AbortSignal): Promise<StorageListing>;
   health(signal: AbortSignal): Promise<PoolHealth>;
+  /** Gives back what it holds in advance. Root filesystems stay as they are. */
+  close?(): Promise<void>;
 }
 
 export interface StorageCapabilities {

@@ -35,9 +35,14 @@ export class PoolFolder {
     return existsSync(place);
   }
 
+  /** A name for something that is being made. */
+  draft(): string {
+    return join(this.path, 'making', newId('request'));
+  }
+
   /** Makes a folder whole, then puts it in its place. What fails leaves nothing. */
   async make(place: string, fill: (folder: string) => Promise<void>): Promise<void> {
-    const draft = join(this.path, 'making', newId('request'));
+    const draft = this.draft();
     await mkdir(draft, { recursive: true, mode: 0o700 });
     try {
       await fill(draft);

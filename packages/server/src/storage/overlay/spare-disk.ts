@@ -1,0 +1,61 @@
+import { mkdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { HostClient } from '@caisson/guest';
+import { unmount } from './mounts.ts';
+import type { PoolFolder } from './pool-folder.ts';
+import { makeDisk, mountDisk } from './quota-disk.ts';
+
+/**
+ * One empty disk in advance, mounted, of the size that was asked for last: to copy and mount one takes longer than all the
+ * rest of a root filesystem. It lies in `making/` like everything that is not in its place yet, so what a killed server
+ * leaves of it is swept.
+ */
+export class SpareDisk {
+  readonly #host: HostClient;
+  readonly #pool: PoolFolder;
+  #spare: { readonly bytes: number; readonly folder: Promise<string | undefined> } | undefined;
+  #isClosed = false;
+
+  constructor(host: HostClient, pool: PoolFolder) {
+    this.#host = host;
+    this.#pool = pool;
+  }
+
+  /** A folder with a mounted disk of this size, which is the caller's from now on; undefined when there is none yet. */
+  async take(bytes: number): Promise<string | undefined> {
+    const spare = this.#spare;
+    this.#spare = this.#isClosed ? undefined : { bytes, folder: this.#make(bytes) };
+    const folder = await spare?.folder;
+    if (folder === undefined || spare?.bytes === bytes) return folder;
+    await this.discard(folder);
+    return undefined;
+  }
+
+  async discard(folder: string): Promise<void> {
+    await unmount(this.#host, join(folder, 'changes'));
+    await rm(folder, { recursive: true, force: true });
+  }
+
+  /** A server that ends leaves nothing mounted that no sandbox has. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    const folder = await this.#spare?.folder;
+    this.#spare = undefined;
+    if (folder !== undefined) await this.discard(folder);
+  }
+
+  /** One that cannot be made is no failure: the next sandbox makes its own, and says why it cannot. */
+  async #make(bytes: number): Promise<string | undefined> {
+    const folder = this.#pool.draft();
+    try {
+      await mkdir(join(folder, 'changes'), { recursive: true, mode: 0o700 });
+      const disk = join(folder, 'disk.ext4');
+      await makeDisk(this.#host, join(this.#pool.path, 'templates'), disk, bytes);
+      await mountDisk(this.#host, disk, join(folder, 'changes'));
+      return folder;
+    } catch {
+      await this.discard(folder).catch(() => {});
+      return undefined;
+    }
+  }
+}
