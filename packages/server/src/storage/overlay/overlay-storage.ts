@@ -1,5 +1,5 @@
 import { constants, existsSync } from 'node:fs';
-import { access, chmod, mkdir, rename, rm, rmdir, statfs } from 'node:fs/promises';
+import { access, mkdir, rename, rm, rmdir, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CaissonError, type Id, newId } from '@caisson/contract';
 import type { HostClient } from '@caisson/guest';
@@ -19,7 +19,7 @@ import type {
 import { poolState } from '../storage.ts';
 import { hostCommand } from './host-command.ts';
 import { isMounted, unmount, unmountBelow } from './mounts.ts';
-import { PoolFolder, type Recipe, readRecipe, writeRecipe } from './pool-folder.ts';
+import { makeChanges, PoolFolder, type Recipe, readRecipe, writeRecipe } from './pool-folder.ts';
 import { makeDisk, minQuotaBytes, mountDisk, resizeDisk } from './quota-disk.ts';
 import { SpareDisk } from './spare-disk.ts';
 
@@ -349,12 +349,4 @@ export class OverlayStorage implements Storage {
 
 function atLeastMinimum(bytes: number): number {
   return Math.max(minQuotaBytes, bytes);
-}
-
-/** The two folders that an overlay needs; the upper one is the root of the tree as it is seen. */
-async function makeChanges(changes: string): Promise<void> {
-  await mkdir(join(changes, 'work'), { recursive: true, mode: 0o700 });
-  if (existsSync(join(changes, 'upper'))) return;
-  await mkdir(join(changes, 'upper'));
-  await chmod(join(changes, 'upper'), 0o755);
 }

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { newId } from '@caisson/contract';
 import type { IdRange, ImageLayers } from '../storage.ts';
@@ -19,8 +19,10 @@ export class PoolFolder {
   }
 
   async open(): Promise<void> {
-    for (const name of ['rootfs', 'snapshots', 'making', 'trash'])
-      await mkdir(join(this.path, name), { recursive: true, mode: 0o700 });
+    for (const name of ['rootfs', 'snapshots', 'making', 'trash']) {
+      const folder = join(this.path, name);
+      if (!existsSync(folder)) await mkdir(folder, { recursive: true, mode: 0o700 });
+    }
   }
 
   rootfs(sandbox: string): string {
@@ -120,4 +122,12 @@ export async function writeRecipe(folder: string, recipe: Recipe): Promise<void>
 
 export async function readRecipe(folder: string): Promise<Recipe> {
   return JSON.parse(await readFile(join(folder, 'recipe.json'), 'utf8')) as Recipe;
+}
+
+/** The two folders that an overlay needs; the upper one is the root of the tree as it is seen. */
+export async function makeChanges(changes: string): Promise<void> {
+  if (!existsSync(join(changes, 'work'))) await mkdir(join(changes, 'work'), { recursive: true, mode: 0o700 });
+  if (existsSync(join(changes, 'upper'))) return;
+  await mkdir(join(changes, 'upper'));
+  await chmod(join(changes, 'upper'), 0o755);
 }

@@ -2,7 +2,7 @@ import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { HostClient } from '@caisson/guest';
 import { unmount } from './mounts.ts';
-import type { PoolFolder } from './pool-folder.ts';
+import { makeChanges, type PoolFolder } from './pool-folder.ts';
 import { makeDisk, mountDisk } from './quota-disk.ts';
 
 /**
@@ -52,6 +52,7 @@ export class SpareDisk {
       const disk = join(folder, 'disk.ext4');
       await makeDisk(this.#host, join(this.#pool.path, 'templates'), disk, bytes);
       await mountDisk(this.#host, disk, join(folder, 'changes'));
+      await makeChanges(join(folder, 'changes'));
       return folder;
     } catch {
       await this.discard(folder).catch(() => {});
