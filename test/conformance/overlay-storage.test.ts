@@ -187,40 +187,43 @@ describe.runIf(root)('overlay storage', () => {
   });
 
   const quotaBytes = 8 * 1024 * 1024;
+  const prepareAndMakeAhead = async ({ storage, image, pool }: Awaited<ReturnType<typeof overlay>>) => {
+    await storage.prepare({ sandbox: newId('sandbox'), image, quotaBytes }, never());
+    storage.makeAhead?.();
+    await expect.poll(async () => (await mountsBelow(join(pool, 'making'))).length).toBe(1);
+  };
   const drafts = (pool: string) => readdirSync(join(pool, 'making'));
 
   test('the disk that was made in advance becomes that of the next sandbox of this size, with its limit', async () => {
-    const { storage, image, pool } = await open({ spare: true });
-    const [first, other, next] = [newId('sandbox'), newId('sandbox'), newId('sandbox')];
-    await storage.prepare({ sandbox: first, image, quotaBytes }, never());
-    await expect
-      .poll(() => drafts(pool).filter((name) => existsSync(join(pool, 'making', name, 'disk.ext4'))))
-      .toHaveLength(1);
-    const [spare = ''] = drafts(pool);
-    const inode = statSync(join(pool, 'making', spare)).ino;
+    const world = await open({ spare: true });
+    const { storage, image, pool } = world;
+    const [next, other] = [newId('sandbox'), newId('sandbox')];
+    await prepareAndMakeAhead(world);
+    const inode = statSync(join(pool, 'making', drafts(pool)[0] ?? '')).ino;
     const rootfs = await storage.prepare({ sandbox: next, image, quotaBytes }, never());
     expect(statSync(join(pool, 'rootfs', next)).ino).toBe(inode);
     expect(() => writeFileSync(join(rootfs.path, 'large'), Buffer.alloc(quotaBytes))).toThrow(/ENOSPC/);
+    storage.makeAhead?.();
     // Of another size: what was made in advance does not fit.
     await storage.prepare({ sandbox: other, image, quotaBytes: 2 * quotaBytes }, never());
     expect(await storage.usage(other, never())).toMatchObject({ quotaBytes: 2 * quotaBytes });
+    expect(drafts(pool)).toEqual([]);
   });
 
   test('a disk in advance is given back at the end', async () => {
-    const { storage, image, pool } = await open({ spare: true });
-    await storage.prepare({ sandbox: newId('sandbox'), image, quotaBytes }, never());
-    await storage.close?.();
-    expect(drafts(pool)).toEqual([]);
-    expect(await mountsBelow(join(pool, 'making'))).toEqual([]);
+    const world = await open({ spare: true });
+    await prepareAndMakeAhead(world);
+    await world.storage.close?.();
+    expect(drafts(world.pool)).toEqual([]);
+    expect(await mountsBelow(join(world.pool, 'making'))).toEqual([]);
   });
 
   test('a disk in advance that a killed server left is swept, mount and all', async () => {
-    const { storage, image, pool } = await open({ spare: true });
-    await storage.prepare({ sandbox: newId('sandbox'), image, quotaBytes }, never());
-    await expect.poll(async () => (await mountsBelow(join(pool, 'making'))).length).toBe(1);
-    expect(await storage.recover(never())).toHaveLength(1);
-    expect(drafts(pool)).toEqual([]);
-    expect(await mountsBelow(join(pool, 'making'))).toEqual([]);
+    const world = await open({ spare: true });
+    await prepareAndMakeAhead(world);
+    expect(await world.storage.recover(never())).toHaveLength(1);
+    expect(drafts(world.pool)).toEqual([]);
+    expect(await mountsBelow(join(world.pool, 'making'))).toEqual([]);
   });
 
   test('to ask how it is disturbs nothing that is being made', async () => {

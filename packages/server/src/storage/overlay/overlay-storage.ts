@@ -57,6 +57,10 @@ export class OverlayStorage implements Storage {
     this.#spare = options.spare === true ? new SpareDisk(this.#host, this.#pool) : undefined;
   }
 
+  makeAhead(): void {
+    this.#spare?.fill();
+  }
+
   async close(): Promise<void> {
     await this.#spare?.close();
   }

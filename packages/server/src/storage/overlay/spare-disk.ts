@@ -14,6 +14,7 @@ export class SpareDisk {
   readonly #host: HostClient;
   readonly #pool: PoolFolder;
   #spare: { readonly bytes: number; readonly folder: Promise<string | undefined> } | undefined;
+  #wanted: number | undefined;
   #isClosed = false;
 
   constructor(host: HostClient, pool: PoolFolder) {
@@ -21,14 +22,22 @@ export class SpareDisk {
     this.#pool = pool;
   }
 
-  /** A folder with a mounted disk of this size, which is the caller's from now on; undefined when there is none yet. */
+  /** A folder with a mounted disk of this size, which is the caller's from now on; undefined when there is none. */
   async take(bytes: number): Promise<string | undefined> {
+    this.#wanted = bytes;
     const spare = this.#spare;
-    this.#spare = this.#isClosed ? undefined : { bytes, folder: this.#make(bytes) };
+    this.#spare = undefined;
     const folder = await spare?.folder;
     if (folder === undefined || spare?.bytes === bytes) return folder;
     await this.discard(folder);
     return undefined;
+  }
+
+  /** Begins to make one, of the size that was last taken. Not at once when one is taken: its taker has better to do. */
+  fill(): void {
+    const bytes = this.#wanted;
+    if (this.#isClosed || this.#spare !== undefined || bytes === undefined) return;
+    this.#spare = { bytes, folder: this.#make(bytes) };
   }
 
   async discard(folder: string): Promise<void> {
