@@ -4,12 +4,21 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { GuestClient, GuestListener } from '@caisson/guest';
-import { type Benchmark, median, percentile, type Report } from './report.ts';
+import { type Benchmark, median, percentile, type Report, rateOf, timesOf } from './report.ts';
 
 /** What packages/guest/build.mjs makes; the compiled benchmarks lie in bench/dist/bench. */
-const native = [join(import.meta.dirname, '..'), join(import.meta.dirname, '..', '..', '..')]
-  .map((root) => join(root, 'packages', 'guest', 'dist', 'native', process.arch))
-  .find((folder) => existsSync(join(folder, 'caisson-guest')));
+function nativeFolder(): string {
+  const roots = [join(import.meta.dirname, '..'), join(import.meta.dirname, '..', '..', '..')];
+  const found = roots
+    .map((root) => join(root, 'packages', 'guest', 'dist', 'native', process.arch))
+    .find((folder) => existsSync(join(folder, 'caisson-guest')));
+  if (found === undefined) throw new Error('build the guest first: node packages/guest/build.mjs');
+  return found;
+}
+
+export function guestProgram(): string {
+  return join(nativeFolder(), 'caisson-guest');
+}
 
 const MiB = 1024 * 1024;
 
@@ -17,7 +26,7 @@ const MiB = 1024 * 1024;
 export const guestBenchmark: Benchmark = {
   name: 'guest',
   async run(report) {
-    if (native === undefined) throw new Error('build the guest first: node packages/guest/build.mjs');
+    const native = nativeFolder();
     const folder = mkdtempSync(join(tmpdir(), 'caisson-bench-'));
     const secrets = { current: randomBytes(32), next: randomBytes(32) };
     const client = new GuestClient();
@@ -57,14 +66,14 @@ async function measure(client: GuestClient, report: Report, folder: string, scra
   const bare = execFileSync(join(folder, 'bare-spawn'), ['1000', '/bin/true'], { encoding: 'utf8' });
   report.metric('bare.spawn.p50_ms', median(bare.trim().split('\n').map(Number)));
 
-  const exec = await times(1000, () => client.processes.exec(['/bin/true'], asRoot));
+  const exec = await timesOf(1000, () => client.processes.exec(['/bin/true'], asRoot));
   report.metric('guest.exec.p50_ms', median(exec));
   report.ratio('guest.exec.to_bare', 'guest.exec.p50_ms', 'bare.spawn.p50_ms');
 
-  await times(2000, () => client.ping());
-  report.metric('guest.ping_us', median(await times(5000, () => client.ping())) * 1000);
+  await timesOf(2000, () => client.ping());
+  report.metric('guest.ping_us', median(await timesOf(5000, () => client.ping())) * 1000);
 
-  report.metric('guest.output_mb_s', await rate(3, () => output(client, 2048)));
+  report.metric('guest.output_mb_s', await rateOf(3, () => output(client, 2048)));
   const file = join(scratch, 'gigabyte');
   const content = Buffer.alloc(MiB, 7);
   const gigabyte = () =>
@@ -73,11 +82,11 @@ async function measure(client: GuestClient, report: Report, folder: string, scra
     })();
   report.metric(
     'guest.write_mb_s',
-    await rate(3, async () => (await client.files.write(file, gigabyte(), asRoot)).size),
+    await rateOf(3, async () => (await client.files.write(file, gigabyte(), asRoot)).size),
   );
   report.metric(
     'guest.read_mb_s',
-    await rate(3, async () => {
+    await rateOf(3, async () => {
       let bytes = 0;
       for await (const chunk of client.files.read(file, asRoot)) bytes += chunk.byteLength;
       return bytes;
@@ -102,7 +111,7 @@ async function underLoad(client: GuestClient, report: Report, folder: string): P
   const drains = [busy, ...quiet].map(async (process) => {
     for await (const _ of process.stdout);
   });
-  const measured = await times(500, () => client.processes.exec(['/bin/true'], asRoot));
+  const measured = await timesOf(500, () => client.processes.exec(['/bin/true'], asRoot));
   const bare = await runAside(join(folder, 'bare-spawn'), ['500', '/bin/true']);
   await Promise.all([busy, ...quiet].map((process) => process.signal(9)));
   await Promise.all(drains);
@@ -129,25 +138,4 @@ async function output(client: GuestClient, mib: number): Promise<number> {
   await process.wait();
   await process.forget();
   return bytes;
-}
-
-async function times(count: number, work: () => Promise<unknown>): Promise<number[]> {
-  const found: number[] = [];
-  for (let n = 0; n < count; n += 1) {
-    const began = performance.now();
-    await work();
-    found.push(performance.now() - began);
-  }
-  return found;
-}
-
-/** Megabytes (10^6) per second, the median of some runs. */
-async function rate(rounds: number, work: () => Promise<number>): Promise<number> {
-  const found: number[] = [];
-  for (let n = 0; n < rounds; n += 1) {
-    const began = performance.now();
-    const bytes = await work();
-    found.push(bytes / 1e6 / ((performance.now() - began) / 1000));
-  }
-  return median(found);
 }

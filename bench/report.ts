@@ -21,9 +21,14 @@ export class Report {
   }
 }
 
+export interface BenchmarkOptions {
+  /** Also a thousand sandboxes at once. */
+  readonly thousand: boolean;
+}
+
 export interface Benchmark {
   readonly name: string;
-  run(report: Report): Promise<void>;
+  run(report: Report, options: BenchmarkOptions): Promise<void>;
 }
 
 function machine() {
@@ -64,4 +69,26 @@ export function percentile(values: readonly number[], rank: number): number {
   const sorted = [...values].sort((a, b) => a - b);
   const index = Math.min(sorted.length - 1, Math.max(0, Math.ceil((rank / 100) * sorted.length) - 1));
   return sorted[index] ?? Number.NaN;
+}
+
+/** How long each of some calls took in milliseconds, one after the other. */
+export async function timesOf(count: number, work: () => Promise<unknown>): Promise<number[]> {
+  const found: number[] = [];
+  for (let n = 0; n < count; n += 1) {
+    const began = performance.now();
+    await work();
+    found.push(performance.now() - began);
+  }
+  return found;
+}
+
+/** Megabytes (10^6) per second, the median of some runs. */
+export async function rateOf(rounds: number, work: () => Promise<number>): Promise<number> {
+  const found: number[] = [];
+  for (let n = 0; n < rounds; n += 1) {
+    const began = performance.now();
+    const bytes = await work();
+    found.push(bytes / 1e6 / ((performance.now() - began) / 1000));
+  }
+  return median(found);
 }

@@ -1,14 +1,30 @@
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { apiBenchmark, listBenchmark } from './api.ts';
+import { coldBenchmark } from './cold.ts';
+import { execBenchmark } from './exec.ts';
 import { guestBenchmark } from './guest.ts';
+import { idleBenchmark } from './idle.ts';
 import { Report } from './report.ts';
 import { specBenchmark } from './spec.ts';
 import { createBenchmark, startBenchmark } from './start.ts';
+import { transferBenchmark } from './transfer.ts';
 
-const benchmarks = [specBenchmark, createBenchmark, apiBenchmark, listBenchmark, startBenchmark, guestBenchmark];
+const benchmarks = [
+  specBenchmark,
+  createBenchmark,
+  apiBenchmark,
+  listBenchmark,
+  startBenchmark,
+  guestBenchmark,
+  execBenchmark,
+  coldBenchmark,
+  transferBenchmark,
+  idleBenchmark,
+];
 
-const { values, positionals } = parseArgs({ options: { json: { type: 'string' } }, allowPositionals: true });
+const options = { json: { type: 'string' }, thousand: { type: 'boolean', default: false } } as const;
+const { values, positionals } = parseArgs({ options, allowPositionals: true });
 const chosen = positionals.length === 0 ? benchmarks : benchmarks.filter(({ name }) => positionals.includes(name));
 if (chosen.length === 0) {
   console.error(
@@ -20,7 +36,13 @@ if (chosen.length === 0) {
 const report = new Report();
 for (const benchmark of chosen) {
   console.error(`bench: ${benchmark.name}`);
-  await benchmark.run(report);
+  try {
+    await benchmark.run(report, values);
+  } catch (error) {
+    // What the others find is worth having.
+    console.error(`bench: ${benchmark.name} failed:`, error);
+    process.exitCode = 1;
+  }
 }
 for (const [name, value] of Object.entries({ ...report.metrics, ...report.ratios }))
   console.log(`${name.padEnd(32)} ${value}`);

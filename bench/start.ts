@@ -49,7 +49,7 @@ export const createBenchmark: Benchmark = {
   async run(report) {
     await inTemporaryFolder(async (path) => {
       const folder = DataFolder.open(path);
-      const { store, sandboxes, keys } = await openControlPlane(folder, { version: 'bench' });
+      const { store, sandboxes, keys } = await openControlPlane(folder, { version: 'bench', drivers: ['fake'] });
       const key = await keys.create({
         name: 'bench',
         owner: { tenant: 'a', project: 'b', principal: 'c' },

@@ -8,6 +8,15 @@ export async function inTemporaryFolder<T>(work: (folder: string) => Promise<T>)
   try {
     return await work(folder);
   } finally {
+    remove(folder);
+  }
+}
+
+/** What cannot be removed is told, and hides no failure before it. */
+function remove(folder: string): void {
+  try {
     rmSync(folder, { recursive: true, force: true });
+  } catch (error) {
+    console.error(`bench: left behind: ${(error as Error).message}`);
   }
 }

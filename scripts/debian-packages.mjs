@@ -1,4 +1,5 @@
 // What the tests and the quickstart need from Debian: found by a program or a file that must be there, installed by package name.
+// What is marked with a use is needed for that alone.
 import { existsSync, readdirSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 

@@ -32,7 +32,9 @@ afterAll(() => host.close());
 /** Two layers, of which the upper one hides a file of the lower. */
 const imageFiles = { 'etc/hostname': 'caisson\n', 'bin/tool': 'upper\n', 'lib/data': 'lower\n' };
 
-async function overlay(): Promise<StorageUnderTest & { pool: string; reopen(): Promise<OverlayStorage> }> {
+async function overlay(
+  options: { readonly spare?: boolean } = {},
+): Promise<StorageUnderTest & { pool: string; reopen(): Promise<OverlayStorage> }> {
   const folder = mkdtempSync(join(tmpdir(), 'caisson-overlay-'));
   chmodSync(folder, 0o711);
   const layers = ['lower', 'upper'].map((name) => join(folder, 'layers', name));
@@ -47,7 +49,8 @@ async function overlay(): Promise<StorageUnderTest & { pool: string; reopen(): P
     writeFileSync(join(folder, 'layers', path), content);
   }
   const [pool, mounts] = [join(folder, 'pool'), join(folder, 'mounts')];
-  const open = () => new OverlayStorage({ pool, mounts, host });
+  const open = () => new OverlayStorage({ pool, mounts, host, ...options });
+  const storage = open();
   return {
     pool,
     reopen: async () => {
@@ -55,7 +58,7 @@ async function overlay(): Promise<StorageUnderTest & { pool: string; reopen(): P
       await unmountBelow(host, folder);
       return open();
     },
-    storage: open(),
+    storage,
     image: { digest: `sha256:${'a'.repeat(64)}`, layers },
     imageFiles,
     restart: async () => {
@@ -66,6 +69,7 @@ async function overlay(): Promise<StorageUnderTest & { pool: string; reopen(): P
     remove: async (rootfs, path) => rmSync(join(rootfs.path, path)),
     read: async (rootfs) => readTree(rootfs.path),
     async close() {
+      await storage.close?.();
       await unmountBelow(host, folder);
       rmSync(folder, { recursive: true, force: true });
     },
@@ -85,13 +89,14 @@ function readTree(folder: string, top = folder): Record<string, string> {
   );
 }
 
-if (root) describeStorage('overlay', overlay);
+if (root) describeStorage('overlay', () => overlay());
+if (root) describeStorage('overlay with a disk in advance', () => overlay({ spare: true }));
 else test.skip('storage overlay: mounting needs root', () => {});
 
 describe.runIf(root)('overlay storage', () => {
   const made: Awaited<ReturnType<typeof overlay>>[] = [];
-  const open = async () => {
-    const one = await overlay();
+  const open = async (options = {}) => {
+    const one = await overlay(options);
     made.push(one);
     return one;
   };
@@ -179,6 +184,54 @@ describe.runIf(root)('overlay storage', () => {
     }
     expect(await mountsBelow(pool)).toEqual([]);
     expect(loops()).toEqual([]);
+  });
+
+  const quotaBytes = 8 * 1024 * 1024;
+  const prepareAndMakeAhead = async ({ storage, image, pool }: Awaited<ReturnType<typeof overlay>>) => {
+    await storage.prepare({ sandbox: newId('sandbox'), image, quotaBytes }, never());
+    storage.makeAhead?.();
+    await expect.poll(async () => (await mountsBelow(join(pool, 'making'))).length).toBe(1);
+  };
+  const drafts = (pool: string) => readdirSync(join(pool, 'making'));
+
+  test('the disk that was made in advance becomes that of the next sandbox of this size, with its limit', async () => {
+    const world = await open({ spare: true });
+    const { storage, image, pool } = world;
+    const [next, other] = [newId('sandbox'), newId('sandbox')];
+    await prepareAndMakeAhead(world);
+    const inode = statSync(join(pool, 'making', drafts(pool)[0] ?? '')).ino;
+    const rootfs = await storage.prepare({ sandbox: next, image, quotaBytes }, never());
+    expect(statSync(join(pool, 'rootfs', next)).ino).toBe(inode);
+    expect(() => writeFileSync(join(rootfs.path, 'large'), Buffer.alloc(quotaBytes))).toThrow(/ENOSPC/);
+    storage.makeAhead?.();
+    // Of another size: what was made in advance does not fit.
+    await storage.prepare({ sandbox: other, image, quotaBytes: 2 * quotaBytes }, never());
+    expect(await storage.usage(other, never())).toMatchObject({ quotaBytes: 2 * quotaBytes });
+    expect(drafts(pool)).toEqual([]);
+  });
+
+  test('a disk in advance is given back at the end', async () => {
+    const world = await open({ spare: true });
+    await prepareAndMakeAhead(world);
+    await world.storage.close?.();
+    expect(drafts(world.pool)).toEqual([]);
+    expect(await mountsBelow(join(world.pool, 'making'))).toEqual([]);
+  });
+
+  test('a disk in advance that a killed server left is swept, mount and all', async () => {
+    const world = await open({ spare: true });
+    await prepareAndMakeAhead(world);
+    expect(await world.storage.recover(never())).toHaveLength(1);
+    expect(drafts(world.pool)).toEqual([]);
+    expect(await mountsBelow(join(world.pool, 'making'))).toEqual([]);
+  });
+
+  test('to ask how it is disturbs nothing that is being made', async () => {
+    const { storage, pool } = await open();
+    await storage.recover(never());
+    mkdirSync(join(pool, 'making', 'draft'));
+    expect(await storage.probe(never())).toMatchObject({ usable: true });
+    expect(drafts(pool)).toEqual(['draft']);
   });
 
   test('a layer may have any path', async () => {

@@ -51,6 +51,7 @@ export async function openBackends(
     filesystems,
     async close() {
       for (const driver of drivers) await driver.close?.();
+      await filesystems?.close();
       await host?.close();
     },
   };
@@ -58,7 +59,12 @@ export async function openBackends(
 
 function openFilesystems(folder: DataFolder, runtime: string, host: HostClient): Filesystems {
   const images = new Images({ folder: folder.file('images'), guestProgram: guestProgram() });
-  const storage = new OverlayStorage({ pool: folder.file('storage'), mounts: join(runtime, 'rootfs'), host });
+  const storage = new OverlayStorage({
+    pool: folder.file('storage'),
+    mounts: join(runtime, 'rootfs'),
+    host,
+    spare: true,
+  });
   return new Filesystems(images, storage);
 }
 

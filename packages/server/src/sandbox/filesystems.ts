@@ -44,6 +44,10 @@ export class Filesystems {
     return [...(await this.images.recover(signal)), ...(await this.storage.recover(signal))];
   }
 
+  async close(): Promise<void> {
+    await this.storage.close?.();
+  }
+
   async #image(blueprint: WorkspaceBlueprint, options: PrepareOptions): Promise<BaseImage> {
     const { os } = blueprint.target;
     const key = JSON.stringify([os.family, os.release, os.reference]);

@@ -18,6 +18,7 @@ export async function launch(context: WorkContext, sandbox: Sandbox, signal: Abo
     const instance = await withDeadline('launching', context.deadlines.launchMs, signal, (inner) =>
       begin(driver, request, plan, inner),
     );
+    context.filesystems?.storage.makeAhead?.();
     const unmet = driver.capabilities.guest ? unmetNotices(plan.blueprint) : [];
     return {
       reason: null,

@@ -49,6 +49,10 @@ export interface Storage {
   removeSnapshot(snapshot: Id<'snapshot'>, signal: AbortSignal): Promise<void>;
   list(signal: AbortSignal): Promise<StorageListing>;
   health(signal: AbortSignal): Promise<PoolHealth>;
+  /** A moment at which nobody waits: what the next `prepare` will need may be made now. */
+  makeAhead?(): void;
+  /** Gives back what it holds in advance. Root filesystems stay as they are. */
+  close?(): Promise<void>;
 }
 
 export interface StorageCapabilities {

@@ -1,5 +1,5 @@
 import { constants, existsSync } from 'node:fs';
-import { access, chmod, chown, mkdir, rename, rm, rmdir, statfs } from 'node:fs/promises';
+import { access, chown, mkdir, rename, rm, rmdir, statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { CaissonError, type Id, newId } from '@caisson/contract';
 import type { HostClient } from '@caisson/guest';
@@ -19,8 +19,9 @@ import type {
 import { poolState } from '../storage.ts';
 import { hostCommand, removeTree } from './host-command.ts';
 import { isMounted, unmount, unmountBelow } from './mounts.ts';
-import { PoolFolder, type Recipe, readRecipe, readRecipeIfThere, writeRecipe } from './pool-folder.ts';
+import { makeChanges, PoolFolder, type Recipe, readRecipe, readRecipeIfThere, writeRecipe } from './pool-folder.ts';
 import { makeDisk, minQuotaBytes, mountDisk, resizeDisk } from './quota-disk.ts';
+import { SpareDisk } from './spare-disk.ts';
 
 /**
  * Storage on any filesystem: the image's layers below, the sandbox's changes above, joined by an overlay mount. A snapshot
@@ -41,28 +42,44 @@ export class OverlayStorage implements Storage {
   readonly #pool: PoolFolder;
   readonly #mounts: string;
   readonly #mounting = new Map<string, Promise<Rootfs>>();
+  readonly #spare: SpareDisk | undefined;
   #ranges: Promise<IdRanges> | undefined;
 
-  constructor(options: { readonly pool: string; readonly mounts: string; readonly host: HostClient }) {
+  /** With `spare` there is a disk in advance, which whoever ends in order gives back by `close`. */
+  constructor(options: {
+    readonly pool: string;
+    readonly mounts: string;
+    readonly host: HostClient;
+    readonly spare?: boolean;
+  }) {
     this.#host = options.host;
     this.#pool = new PoolFolder(options.pool, (folder) => removeTree(options.host, folder));
     this.#mounts = options.mounts;
+    this.#spare = options.spare === true ? new SpareDisk(this.#host, this.#pool) : undefined;
+  }
+
+  makeAhead(): void {
+    this.#spare?.fill();
+  }
+
+  async close(): Promise<void> {
+    await this.#spare?.close();
   }
 
   async probe(signal: AbortSignal): Promise<StorageProbe> {
     if (process.getuid?.() !== 0) return { usable: false, why: 'mounting needs root', fix: 'Run the server as root.' };
     const target = join(this.#mounts, newId('request'));
+    const trial = join(this.#pool.path, 'trash', newId('request'));
     try {
       await this.#pool.open();
       await makePassable(this.#mounts);
       await mkdir(target);
-      await this.#pool.make(join(this.#pool.path, 'trash', newId('request')), async (folder) => {
+      await this.#pool.make(trial, async (folder) => {
         for (const name of ['lower', 'upper', 'work']) await mkdir(join(folder, name));
         const layers = [join(folder, 'lower')];
         await this.#host.mountOverlay({ layers, changes: folder, target, bindSources: [], bindTargets: [] });
         await unmount(this.#host, target);
       });
-      await this.#pool.sweep();
       signal.throwIfAborted();
       return { usable: true, detail: 'overlay mounts; the limit of a sandbox is a filesystem of its own' };
     } catch (error) {
@@ -72,7 +89,7 @@ export class OverlayStorage implements Storage {
         fix: 'Load the kernel module `overlay`, or use another storage.',
       };
     } finally {
-      await rm(target, { recursive: true, force: true });
+      for (const path of [target, trial]) await rm(path, { recursive: true, force: true });
     }
   }
 
@@ -241,6 +258,8 @@ export class OverlayStorage implements Storage {
   ): Promise<void> {
     const { place = this.#pool.rootfs(recipe.sandbox), from, signal } = options;
     const quotaBytes = recipe.quotaBytes === null ? null : atLeastMinimum(recipe.quotaBytes);
+    const spare = quotaBytes === null || from !== undefined ? undefined : await this.#spare?.take(quotaBytes);
+    if (spare !== undefined) return this.#useSpare(spare, { ...recipe, quotaBytes }, place);
     await this.#pool.make(place, async (folder) => {
       const changes = join(folder, 'changes');
       await mkdir(changes);
@@ -258,6 +277,16 @@ export class OverlayStorage implements Storage {
         if (quotaBytes !== null) await this.#host.unmount(changes);
       }
     });
+  }
+
+  async #useSpare(spare: string, recipe: Recipe, place: string): Promise<void> {
+    try {
+      await writeRecipe(spare, recipe);
+      await rename(spare, place);
+    } catch (error) {
+      await this.#spare?.discard(spare);
+      throw error;
+    }
   }
 
   /** Two that ask at once get one mount. */
@@ -337,18 +366,4 @@ function atLeastMinimum(bytes: number): number {
 async function makePrivate(folder: string, owner: number): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   await chown(folder, owner, owner);
-}
-
-/**
- * The two folders that an overlay needs; the upper one is the root of the tree as it is seen. It gets its name when it has
- * its mode: a killed process leaves no root that only root may enter.
- */
-async function makeChanges(changes: string): Promise<void> {
-  await mkdir(join(changes, 'work'), { recursive: true, mode: 0o700 });
-  const upper = join(changes, 'upper');
-  if (existsSync(upper)) return;
-  const draft = `${upper}.new`;
-  await mkdir(draft, { recursive: true });
-  await chmod(draft, 0o755);
-  await rename(draft, upper);
 }

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { newId } from '@caisson/contract';
 import type { IdRange, ImageLayers } from '../storage.ts';
@@ -21,8 +21,10 @@ export class PoolFolder {
   }
 
   async open(): Promise<void> {
-    for (const name of ['rootfs', 'snapshots', 'making', 'trash'])
-      await mkdir(join(this.path, name), { recursive: true, mode: 0o700 });
+    for (const name of ['rootfs', 'snapshots', 'making', 'trash']) {
+      const folder = join(this.path, name);
+      if (!existsSync(folder)) await mkdir(folder, { recursive: true, mode: 0o700 });
+    }
   }
 
   rootfs(sandbox: string): string {
@@ -37,9 +39,14 @@ export class PoolFolder {
     return existsSync(place);
   }
 
+  /** A name for something that is being made. */
+  draft(): string {
+    return join(this.path, 'making', newId('request'));
+  }
+
   /** Makes a folder whole, then puts it in its place. What fails leaves nothing. */
   async make(place: string, fill: (folder: string) => Promise<void>): Promise<void> {
-    const draft = join(this.path, 'making', newId('request'));
+    const draft = this.draft();
     await mkdir(draft, { recursive: true, mode: 0o700 });
     try {
       await fill(draft);
@@ -125,4 +132,18 @@ export async function readRecipeIfThere(folder: string): Promise<Recipe | undefi
     if (error.code === 'ENOENT') return undefined;
     throw error;
   });
+}
+
+/**
+ * The two folders that an overlay needs; the upper one is the root of the tree as it is seen. It gets its name when it has
+ * its mode: a killed process leaves no root that only root may enter.
+ */
+export async function makeChanges(changes: string): Promise<void> {
+  if (!existsSync(join(changes, 'work'))) await mkdir(join(changes, 'work'), { recursive: true, mode: 0o700 });
+  const upper = join(changes, 'upper');
+  if (existsSync(upper)) return;
+  const draft = `${upper}.new`;
+  await mkdir(draft, { recursive: true });
+  await chmod(draft, 0o755);
+  await rename(draft, upper);
 }

@@ -1,0 +1,65 @@
+import { BareRuntime } from './bare-runtime.ts';
+import { whyNoDocker, withDocker } from './docker.ts';
+import { guestProgram } from './guest.ts';
+import { type Benchmark, median, percentile, type Report } from './report.ts';
+import { bundleOf, type SandboxServer, whyNoSandboxes, withSandboxServer } from './sandbox-server.ts';
+import { inTemporaryFolder } from './temporary.ts';
+
+const command = ['/bin/echo', 'x'];
+const rounds = 60;
+
+/** From the request for a sandbox to the first output of a command in it; and the end of it. */
+export const coldBenchmark: Benchmark = {
+  name: 'cold',
+  async run(report) {
+    const why = whyNoSandboxes();
+    if (why !== undefined) return console.error(`bench: cold is left out: ${why}`);
+    await withSandboxServer((server) => inTemporaryFolder((folder) => measureCreate(report, server, folder)));
+    const noDocker = whyNoDocker();
+    if (noDocker !== undefined) return console.error(`bench: docker.run is left out: ${noDocker}`);
+    await measureDocker(report);
+  },
+};
+
+/** Ours and the bare runtime take turns: whatever else the machine does falls on both. */
+async function measureCreate(report: Report, server: SandboxServer, folder: string): Promise<void> {
+  const standing = await server.create();
+  const bare = new BareRuntime(bundleOf(standing), folder, guestProgram());
+  const created: number[] = [];
+  const destroyed: number[] = [];
+  const ran: number[] = [];
+  try {
+    for (let n = 0; n < rounds; n += 1) {
+      let began = performance.now();
+      const id = await server.create();
+      await server.exec(id, command);
+      created.push(performance.now() - began);
+      began = performance.now();
+      await server.destroy(id);
+      destroyed.push(performance.now() - began);
+      ran.push(await bare.run());
+    }
+  } finally {
+    await bare.close();
+  }
+  report.metric('create.cold.p50_ms', median(created));
+  report.metric('create.cold.p99_ms', percentile(created, 99));
+  report.metric('destroy.p50_ms', median(destroyed));
+  report.metric('runtime.run.p50_ms', median(ran));
+  report.ratio('create.cold.to_runtime', 'create.cold.p50_ms', 'runtime.run.p50_ms');
+}
+
+async function measureDocker(report: Report): Promise<void> {
+  const times: number[] = [];
+  await withDocker(async (docker) => {
+    for (let n = 0; n < 15; n += 1) {
+      const began = performance.now();
+      const id = await docker.run();
+      await docker.exec(id, command);
+      times.push(performance.now() - began);
+      await docker.remove(id);
+    }
+  });
+  report.metric('docker.run.p50_ms', median(times));
+  report.ratio('docker.run.to_ours', 'docker.run.p50_ms', 'create.cold.p50_ms');
+}
