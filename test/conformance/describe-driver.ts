@@ -45,11 +45,9 @@ export function describeDriver(
     skip?: readonly DeclaredSkip[];
     /** Why it cannot be had on this machine. */
     missing?: string | undefined;
-    /** Why none of it works yet, wherever it runs. */
-    broken?: string | undefined;
   } = {},
 ): void {
-  const { missing, broken } = options;
+  const { missing } = options;
   const skips = withSkips(options.skip ?? []);
   const owner: Owner = { tenant: 'acme', project: 'web', principal: 'ada' };
   const never = new AbortController().signal;
@@ -65,7 +63,6 @@ export function describeDriver(
     skips.know(title);
     test(title, async (context) => {
       if (missing !== undefined) missingDriver(context, name, missing);
-      if (broken !== undefined) skip(context, broken, true);
       skips.begin(title, context);
       await body(context);
     });

@@ -39,9 +39,6 @@ for (const runtime of ['runc', 'crun', 'runsc'] as const) {
   describeDriver(`oci-${runtime} through HTTP`, () => ociServer(runtime), {
     missing: whyNoRuntime(runtime),
     skip: [...httpSkips, cannotHang, ...(isRunsc ? runscSkips : [])],
-    broken: isRunsc
-      ? 'in runsc the guest ends at its first file operation, and a server makes the workspace'
-      : undefined,
   });
 }
 

@@ -91,6 +91,10 @@ async function assemble(
   const guests = new Guests(work, sandboxes);
   const expiry = new Expiry(work, runner, sandboxes, profiles);
   const reconciler = new Reconciler(work, runner, expiry, drivers);
+  for (const driver of drivers) {
+    // What cannot be looked at now is seen at the next pass.
+    driver.onEnded = (key) => void reconciler.look(key).catch(() => {});
+  }
   const metrics = new Metrics({
     sandboxesByState: () => store.sandboxes.countByState(),
     jobsByState: () => store.jobs.countByState(),

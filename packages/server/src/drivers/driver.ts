@@ -57,6 +57,8 @@ export interface Driver
   ownIds?(blueprint: WorkspaceBlueprint): boolean;
   /** Gets ready to be asked anything; before that, `supports` knows nothing of the machine. */
   open?(signal: AbortSignal): Promise<void>;
+  /** Called when an instance seems to have ended by itself, so that nobody has to wait for the next look at all of them. */
+  onEnded?: ((key: InstanceKey) => void) | undefined;
   /** Lets go of everything but the instances. */
   close?(): Promise<void>;
 }

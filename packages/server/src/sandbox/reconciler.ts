@@ -52,6 +52,18 @@ export class Reconciler {
     this.#abort.abort(reason);
   }
 
+  /** Looks at one instance at once, because its driver says that it seems to have ended. */
+  async look(key: InstanceKey): Promise<Repair | undefined> {
+    const sandbox = await this.#store.sandboxes.get(key.sandbox);
+    if (!sandbox || sandbox.incarnation !== key.incarnation || !isWanted(sandbox, key) || sandbox.action)
+      return undefined;
+    const reason = await loseIfGone(this.#work, this.#runner, sandbox, this.#abort.signal);
+    if (!reason) return undefined;
+    const repair = { sandbox: sandbox.id, found: reason.message, did: 'repaired' } as const;
+    await this.#tell(repair);
+    return repair;
+  }
+
   /** One pass. Interrupted actions are begun again, not waited for. */
   async pass(): Promise<Repair[]> {
     const repairs: Repair[] = [];

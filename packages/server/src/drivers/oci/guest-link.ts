@@ -14,7 +14,8 @@ export class GuestLink {
     this.#listener = listener(this);
   }
 
-  static async open(folder: InstanceFolder, key: InstanceKey): Promise<GuestLink> {
+  /** `onClosed` is called at the end of each connection. */
+  static async open(folder: InstanceFolder, key: InstanceKey, onClosed: () => void): Promise<GuestLink> {
     const secrets = folder.readSecrets();
     if (!secrets) throw new Error(`the secrets of ${folder.name} are not there`);
     const link = new GuestLink(
@@ -29,7 +30,10 @@ export class GuestLink {
             self.client.use(connection);
             self.#isConnected = true;
             self.#events.emit('connected');
-            void connection.closed.then(() => self.#events.emit('closed'));
+            void connection.closed.then(() => {
+              self.#events.emit('closed');
+              onClosed();
+            });
           },
         }),
     );

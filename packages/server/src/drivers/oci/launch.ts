@@ -22,6 +22,7 @@ export interface LaunchInput {
   readonly runtime: Runtime;
   readonly place: Place;
   readonly signal: AbortSignal;
+  readonly onClosed: () => void;
 }
 
 /** From nothing to a guest that answers. What fails leaves the folder, by which the rest is found and removed. */
@@ -39,7 +40,7 @@ export async function launch(input: LaunchInput): Promise<{ record: InstanceReco
   };
   await folder.make(record, secrets, request.rootfs?.ids?.first ?? 0);
   await folder.writeConfig(configOf(input));
-  const link = await GuestLink.open(folder, request.key);
+  const link = await GuestLink.open(folder, request.key, input.onClosed);
   try {
     await runtime.run(folder, secrets.current, signal);
     await dialled(link, folder, signal);

@@ -1,5 +1,4 @@
 import { hostname } from 'node:os';
-import { join } from 'node:path';
 import {
   CaissonError,
   ownerFromLabels,
@@ -20,27 +19,22 @@ import type {
   InstanceStats,
   Listing,
   Probe,
-  ProbePart,
 } from '../driver.ts';
 import { Cgroup, type CgroupLayout, cgroupLayout } from './cgroup.ts';
-import {
-  automaticRuntimes,
-  type Place,
-  programOf,
-  type RuntimeFinding,
-  sweepTrials,
-  tryRuntime,
-} from './find-runtimes.ts';
+import { type Place, sweepTrials } from './find-runtimes.ts';
 import { GuestLink } from './guest-link.ts';
 import { InstanceFolder, type InstanceRecord } from './instance-folder.ts';
-import { isRuntimeName, knownRuntimes, type RuntimeName, runtimeNames } from './known-runtimes.ts';
+import { isRuntimeName, knownRuntimes } from './known-runtimes.ts';
 import { launch } from './launch.ts';
 import { isAlive, isInCgroup } from './process-identity.ts';
-import { Runtime } from './runtime.ts';
+import type { Runtime } from './runtime.ts';
+import { Runtimes } from './runtimes.ts';
 import { Turns } from './turns.ts';
 
 /** How long the end of a process that was killed may take. A kernel that frees much memory needs some of it. */
 const deathMs = 10_000;
+/** From the end of its connection to that of its process: well above what a loaded machine takes. */
+const deathNoticeMs = 100;
 /** What a sandbox's last words may be. */
 const logLines = 100;
 
@@ -74,19 +68,22 @@ export class OciDriver implements Driver {
   readonly #place: Place;
   readonly #turns = new Turns();
   readonly #links = new Map<string, Promise<GuestLink>>();
-  readonly #findings = new Map<RuntimeName, Promise<RuntimeFinding>>();
-  #known: readonly RuntimeFinding[] = [];
+  onEnded: ((key: InstanceKey) => void) | undefined;
+  /** How many kills for want of memory each had when it was last seen alive. */
+  readonly #oomKills = new Map<string, number>();
+  readonly #runtimes: Runtimes;
 
   constructor(options: OciOptions) {
     this.name = options.name ?? 'oci';
     this.#place = options;
+    this.#runtimes = new Runtimes(options);
   }
 
   async open(signal: AbortSignal): Promise<void> {
     await makePassable(this.#place.root);
     await InstanceFolder.sweep(this.#place.root);
     await sweepTrials(this.#place);
-    this.#known = await this.#findAll(automaticRuntimes, signal);
+    await this.#runtimes.open(signal);
   }
 
   async close(): Promise<void> {
@@ -96,24 +93,14 @@ export class OciDriver implements Driver {
   }
 
   async probe(signal: AbortSignal): Promise<Probe> {
-    this.#findings.clear();
     await makePassable(this.#place.root);
-    const found = await this.#findAll(runtimeNames, signal);
-    this.#known = found.filter(({ name }) => automaticRuntimes.includes(name));
-    const parts = found.map((one) => partOf(one));
-    const best = found.find((one) => one.usable);
-    if (!best?.usable) {
-      const why = found.map((one) => (one.usable ? '' : one.why)).join('; ');
-      return { usable: false, why, fix: 'apt-get install runc', parts };
-    }
-    const detail = `containers by ${best.name} unless another is asked for; control groups ${cgroupLayout()}`;
-    return { usable: true, version: best.version, detail, parts };
+    return this.#runtimes.probe(signal);
   }
 
   supports(blueprint: WorkspaceBlueprint): readonly SupportFailure[] {
     const failures: SupportFailure[] = [];
     const wanted = blueprint.runtime.ociRuntime;
-    const why = this.#whyNot(wanted);
+    const why = this.#runtimes.whyNot(wanted);
     if (why !== undefined) {
       const path = wanted === 'auto' ? 'target.runtime' : 'runtime.ociRuntime';
       failures.push({ reason: 'unsupported-runtime-requirement', path, message: why });
@@ -137,9 +124,16 @@ export class OciDriver implements Driver {
       if (record?.running && isAlive(record.running)) return this.#instance(record, request);
       // What is left of one that ended, or was never finished, is in the way.
       if (record) await this.#remove(folder, record);
-      const runtime = await this.#runtimeFor(request.blueprint, own);
+      const runtime = await this.#runtimes.find(request.blueprint.runtime.ociRuntime, own);
       try {
-        const { record: made, link } = await launch({ request, folder, runtime, place: this.#place, signal: own });
+        const { record: made, link } = await launch({
+          request,
+          folder,
+          runtime,
+          place: this.#place,
+          signal: own,
+          onClosed: () => this.#closed(folder),
+        });
         this.#links.set(folder.name, Promise.resolve(link));
         return this.#instance(made, request);
       } catch (error) {
@@ -156,7 +150,7 @@ export class OciDriver implements Driver {
     if (!record) return { status: 'gone' };
     if (!record.running) return { status: 'ended', reason: 'interrupted', message: 'its creation was cut short' };
     if (isAlive(record.running)) return { status: this.#isPaused(folder, record) ? 'paused' : 'running' };
-    return { status: 'ended', ...whyEnded(this.#cgroup(folder)) };
+    return { status: 'ended', ...whyEnded(this.#cgroup(folder).oomKills > (this.#oomKills.get(folder.name) ?? 0)) };
   }
 
   async destroy(key: InstanceKey, signal: AbortSignal): Promise<void> {
@@ -184,8 +178,10 @@ export class OciDriver implements Driver {
       }
       const ended = !record.running || !isAlive(record.running);
       instances.push({ key: record.key, owner, ended });
+      if (ended) continue;
+      this.#oomKills.set(name, this.#cgroup(folder).oomKills);
       // Its guest is dialling; from now on somebody answers.
-      if (!ended) await this.#link(folder, record);
+      await this.#link(folder, record);
     }
     return { instances, orphans };
   }
@@ -263,12 +259,26 @@ export class OciDriver implements Driver {
   #link(folder: InstanceFolder, record: InstanceRecord): Promise<GuestLink> {
     const present = this.#links.get(folder.name);
     if (present) return present;
-    const opening = GuestLink.open(folder, record.key).catch((error) => {
+    const opening = GuestLink.open(folder, record.key, () => this.#closed(folder)).catch((error) => {
       this.#links.delete(folder.name);
       throw error;
     });
     this.#links.set(folder.name, opening);
     return opening;
+  }
+
+  /**
+   * A guest that is gone for good ends its connection first, and its process a moment later. Whoever waits for it learns
+   * it now; a guest that lives dials again.
+   */
+  #closed(folder: InstanceFolder): void {
+    setTimeout(async () => {
+      const record = folder.read();
+      const link = this.#links.get(folder.name);
+      if (!record?.running || !link || this.#turns.isTaken(folder.name) || isAlive(record.running)) return;
+      (await link).client.close();
+      this.onEnded?.(record.key);
+    }, deathNoticeMs).unref();
   }
 
   /** Ends everything of an instance, in an order in which it can be done again from the start at any point. */
@@ -288,6 +298,7 @@ export class OciDriver implements Driver {
       await link?.disconnected(deathMs);
     }
     this.#links.delete(folder.name);
+    this.#oomKills.delete(folder.name);
     await link?.close();
     const isDead = pid === undefined || !isInCgroup(pid, cgroupOf(folder.name));
     await runtime
@@ -304,71 +315,17 @@ export class OciDriver implements Driver {
     return pid !== undefined && isInCgroup(pid, cgroupOf(folder.name)) ? pid : undefined;
   }
 
-  #runtime(record: InstanceRecord): Runtime {
-    return this.#runtimeNamed(isRuntimeName(record.runtime) ? record.runtime : 'runc', record.runtimeOptions);
+  #runtime({ runtime, runtimeOptions }: InstanceRecord): Runtime {
+    return this.#runtimes.named(runtime, runtimeOptions);
   }
-
-  #runtimeNamed(name: RuntimeName, options: readonly string[]): Runtime {
-    const { root, host } = this.#place;
-    const program = programOf(name);
-    if (!program) throw new CaissonError('driver_unavailable', `${name} is not installed any more`);
-    return new Runtime({ name, program, state: join(root, 'state', name), layout: this.#layout, options, host });
-  }
-
-  async #runtimeFor(blueprint: WorkspaceBlueprint, signal: AbortSignal): Promise<Runtime> {
-    const wanted = blueprint.runtime.ociRuntime;
-    const candidates = isRuntimeName(wanted) ? [wanted] : automaticRuntimes;
-    const found = await this.#findAll(candidates, signal);
-    const usable = found.find((one) => one.usable);
-    if (usable?.usable) return this.#runtimeNamed(usable.name, usable.options);
-    const why = found.map((one) => (one.usable ? '' : `${one.why}: ${one.fix}`));
-    throw new CaissonError('driver_unavailable', why.join('; '));
-  }
-
-  #findAll(names: readonly RuntimeName[], signal: AbortSignal): Promise<RuntimeFinding[]> {
-    return Promise.all(
-      names.map((name) => {
-        const finding =
-          this.#findings.get(name) ??
-          tryRuntime(name, this.#place, signal).catch((error) => {
-            this.#findings.delete(name);
-            throw error;
-          });
-        this.#findings.set(name, finding);
-        return finding;
-      }),
-    );
-  }
-
-  /** Why a runtime cannot be had, as far as is known without trying it. */
-  #whyNot(wanted: string): string | undefined {
-    if (wanted === 'auto') {
-      if (this.#known.some((one) => one.usable)) return undefined;
-      return (
-        this.#known.map((one) => (one.usable ? '' : `${one.why}: ${one.fix}`)).join('; ') || 'no runtime was found'
-      );
-    }
-    if (!isRuntimeName(wanted)) return `the runtime ${wanted} is not one that this driver knows`;
-    const finding = this.#known.find((one) => one.name === wanted);
-    if (finding && !finding.usable) return `${finding.why}: ${finding.fix}`;
-    return programOf(wanted) ? undefined : `${wanted} is not installed`;
-  }
-}
-
-function partOf(finding: RuntimeFinding): ProbePart {
-  const { name } = finding;
-  if (!finding.usable) return { name: `runtime ${name}`, usable: false, why: finding.why, fix: finding.fix };
-  const kernel = knownRuntimes[name].isolation === 'user-kernel' ? 'a kernel of its own' : "the host's kernel";
-  return { name: `runtime ${name}`, usable: true, detail: `${finding.version}, tried out; sandboxes have ${kernel}` };
 }
 
 export function cgroupOf(name: string): string {
   return `/caisson/${name}`;
 }
 
-function whyEnded(cgroup: Cgroup): { reason: ReasonCode; message: string } {
-  if (cgroup.oomKills > 0)
-    return { reason: 'out_of_memory', message: 'the kernel ended it because its memory was used up' };
+function whyEnded(outOfMemory: boolean): { reason: ReasonCode; message: string } {
+  if (outOfMemory) return { reason: 'out_of_memory', message: 'the kernel ended it because its memory was used up' };
   return { reason: 'guest_gone', message: 'its guest ended, and every process with it' };
 }
 
