@@ -41,9 +41,10 @@ const sanitized = [
   '-fno-sanitize-recover=all',
 ];
 
-// In this order in the program: what an idle guest never touches stands together, so that the kernel, which maps pages by
-// the dozen around the one that is needed, leaves it out.
-const program = ['host', 'tree', 'unpack', 'file', 'guest', 'wire'];
+// In this order in the program: what an idle guest touches stands first, then what of the C library that needs, then the
+// rest. The kernel maps pages by the dozen around the one that is needed, and so leaves the rest out.
+const warm = ['guest', 'wire'];
+const program = [...warm, 'file', 'host', 'tree', 'unpack'];
 
 /** `folders` and `files` are below native/; `static` builds prefer musl, the sanitizers need the compiler's own libc. */
 const variants = {
@@ -61,14 +62,21 @@ const variants = {
   'bare-spawn': { name: 'bare-spawn', folders: ['bench'], files: [], flags: release },
 };
 
-function sourcesOf({ folders, files }) {
-  const found = folders.flatMap((folder) =>
+function sourcesIn(folders) {
+  return folders.flatMap((folder) =>
     readdirSync(join(nativeFolder, folder))
       .filter((name) => name.endsWith('.c'))
       .sort()
       .map((name) => join(nativeFolder, folder, name)),
   );
-  return [...found, ...files.map((name) => join(nativeFolder, name))];
+}
+
+/** What the compiler is given, in order; beside sources that is the place of the C library. */
+function inputsOf({ folders, files }) {
+  const own = files.map((name) => join(nativeFolder, name));
+  const rest = folders.filter((folder) => !warm.includes(folder));
+  if (rest.length === folders.length) return [...sourcesIn(folders), ...own];
+  return [...sourcesIn(warm), ...own, '-lc', ...sourcesIn(rest)];
 }
 
 function headers(folder = nativeFolder) {
@@ -118,9 +126,10 @@ function buildOne(variant, arch, quiet) {
     );
   }
   const { flags } = variants[variant];
-  const sources = sourcesOf(variants[variant]);
+  const inputs = inputsOf(variants[variant]);
+  const sources = inputs.filter((input) => !input.startsWith('-'));
   const arguments_ = [...language, ...warnings, ...hardening, ...flags];
-  const hash = createHash('sha256').update(JSON.stringify([compiler, arguments_]));
+  const hash = createHash('sha256').update(JSON.stringify([compiler, arguments_, inputs]));
   for (const path of [...sources, ...headers().sort()]) hash.update(path).update(readFileSync(path));
   const key = hash.digest('hex');
   const keyFile = `${output}.key`;
@@ -129,7 +138,7 @@ function buildOne(variant, arch, quiet) {
   if (!quiet) console.error(`guest: ${compiler.name} → ${relative(process.cwd(), output)}`);
   // A new file and a rename: a running program, or another build at the same time, never sees half of one.
   const fresh = `${output}.${process.pid}`;
-  execFileSync(compiler.name, [...arguments_, ...sources, '-o', fresh], { stdio: quiet ? 'pipe' : 'inherit' });
+  execFileSync(compiler.name, [...arguments_, ...inputs, '-o', fresh], { stdio: quiet ? 'pipe' : 'inherit' });
   renameSync(fresh, output);
   writeFileSync(keyFile, key);
   return output;
