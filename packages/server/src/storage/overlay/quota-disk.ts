@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { mkdir, open, rename, rm } from 'node:fs/promises';
+import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { CaissonError, newId } from '@caisson/contract';
 import type { HostClient } from '@caisson/guest';
@@ -37,13 +37,17 @@ async function makeTemplate(host: HostClient, template: string, bytes: number): 
 }
 
 export async function mountDisk(host: HostClient, file: string, point: string): Promise<void> {
-  // It repairs what it can by itself and then ends with 1; only more than that is a failure.
-  if (!(await isClean(file))) await hostCommand(host, 'e2fsck', ['-p', file], { accept: [1] });
+  if (!(await isClean(file))) {
+    await untilLetGo(file);
+    // It repairs what it can by itself and then ends with 1; only more than that is a failure.
+    await hostCommand(host, 'e2fsck', ['-p', file], { accept: [1] });
+  }
   await host.mountDisk({ file, target: point, type: 'ext4' });
 }
 
 /** Only while it is not mounted: to grow a mounted one needs a right that servers often do not have. */
 export async function resizeDisk(host: HostClient, file: string, from: number, to: number): Promise<void> {
+  await untilLetGo(file);
   if (to > from) await resize(file, to);
   await hostCommand(host, 'e2fsck', ['-fp', file], { accept: [1] });
   try {
@@ -52,6 +56,27 @@ export async function resizeDisk(host: HostClient, file: string, from: number, t
     throw new CaissonError('disk_quota_exceeded', `what it holds does not fit into ${to} bytes`, { cause: error });
   }
   if (to < from) await resize(file, to);
+}
+
+/** A kernel that ends a namespace lets go of its mounts within milliseconds. */
+const letGoMs = 10_000;
+const lookMs = 20;
+
+/**
+ * A detached mount may live on for a moment, in a namespace that is just ending. To check or mount its disk a second time
+ * meanwhile would ruin it.
+ */
+async function untilLetGo(file: string): Promise<void> {
+  for (let waited = 0; await isAttached(file); waited += lookMs) {
+    if (waited >= letGoMs) throw new CaissonError('storage_failed', `${file} is still in use`);
+    await new Promise((resolve) => setTimeout(resolve, lookMs));
+  }
+}
+
+async function isAttached(file: string): Promise<boolean> {
+  const devices = (await readdir('/sys/block')).filter((name) => name.startsWith('loop'));
+  const backing = devices.map((name) => readFile(`/sys/block/${name}/loop/backing_file`, 'utf8').catch(() => ''));
+  return (await Promise.all(backing)).some((path) => path.trim() === file);
 }
 
 /** Where ext4's superblock says in two bytes whether it was unmounted in order, and what they are then. */
