@@ -316,7 +316,7 @@ export class OciDriver implements Driver {
   }
 
   #runtime({ runtime, runtimeOptions }: InstanceRecord): Runtime {
-    return this.#runtimes.named(runtime, runtimeOptions);
+    return this.#runtimes.named(runtime, runtimeOptions ?? []);
   }
 }
 
