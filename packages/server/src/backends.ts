@@ -42,19 +42,21 @@ export async function openBackends(
   const drivers = [...new Set(wanted)].flatMap((one) => (typeof one === 'string' ? (make[one]?.() ?? []) : [one]));
   const filesystems = host && openFilesystems(folder, runtime, host);
   const never = new AbortController().signal;
-  // From here on nothing of an earlier server is still at work.
-  await host?.ping();
-  if (process.getuid?.() === 0) await filesystems?.recover(never);
-  for (const driver of drivers) await driver.open?.(never);
-  return {
-    drivers,
-    filesystems,
-    async close() {
-      for (const driver of drivers) await driver.close?.();
-      await filesystems?.close();
-      await host?.close();
-    },
+  const close = async () => {
+    for (const driver of drivers) await driver.close?.();
+    await filesystems?.close();
+    await host?.close();
   };
+  try {
+    // From here on nothing of an earlier server is still at work.
+    await host?.ping();
+    if (process.getuid?.() === 0) await filesystems?.recover(never);
+    for (const driver of drivers) await driver.open?.(never);
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return { drivers, filesystems, close };
 }
 
 function openFilesystems(folder: DataFolder, runtime: string, host: HostClient): Filesystems {

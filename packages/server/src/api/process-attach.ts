@@ -39,6 +39,7 @@ export const socketHandlers: SocketHandlers = {
         await sendOutput(attachment, socket, startedOf(info, from, stdinAt), { exit });
       } finally {
         stopTyping.abort();
+        attachment.release();
         release();
         socket.close();
       }

@@ -122,6 +122,9 @@ function findRoute(path: string): { name: WebSocketRouteName; params: Record<str
   throw new CaissonError('route_not_found', `there is no WebSocket ${path.slice(0, 200)}`);
 }
 
+/** How long a client may take to read why it was refused. */
+const refusalMs = 5_000;
+
 function refuse(stream: Duplex, error: CaissonError): void {
   if (!stream.writable) return void stream.destroy();
   const body = JSON.stringify(toProblem(error));
@@ -131,5 +134,8 @@ function refuse(stream: Duplex, error: CaissonError): void {
     `content-type: ${problemMediaType}`,
     `content-length: ${Buffer.byteLength(body)}`,
   ];
+  // Node times no socket that was to be upgraded: without this, one whose peer does not close would stay for ever.
+  stream.once('finish', () => stream.destroy());
+  setTimeout(() => stream.destroy(), refusalMs).unref();
   stream.end(`${head.join('\r\n')}\r\n\r\n${body}`);
 }

@@ -32,6 +32,8 @@ export async function exec(
   });
   try {
     const feeding = input === undefined ? undefined : feed(process, input);
+    // It may fail while the command is still being waited for; whoever awaits it then hears it.
+    feeding?.catch(() => {});
     const ended = process.wait();
     const [exit, stdout, stderr] = await Promise.all([
       ended,

@@ -55,7 +55,7 @@ export class Filesystems {
     if (known) return known;
     const image = await this.images.resolve(os, options);
     // A tag of a registry may mean another image tomorrow; what is made here does not change under its name.
-    if (image.pinned === undefined || os.reference?.includes('@') === true) this.#known.set(key, image);
+    if (os.family !== 'image' || os.reference?.includes('@sha256:') === true) this.#known.set(key, image);
     return image;
   }
 }

@@ -166,7 +166,10 @@ export class Reconciler {
       await this.#runner.whileIdle(id, async () => {
         if (wantsFilesystem(await this.#store.sandboxes.get(id))) return;
         // What cannot be removed now is tried again at the next pass.
-        const removed = await filesystems.remove(id, this.#abort.signal).then(
+        const { endMs } = this.#work.deadlines;
+        const removed = await withDeadline('removing the filesystem', endMs, this.#abort.signal, (inner) =>
+          filesystems.remove(id, inner),
+        ).then(
           () => true,
           () => false,
         );

@@ -1,7 +1,11 @@
 import { existsSync, readdirSync, readFileSync, rmdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { CaissonError } from '@caisson/contract';
 
 const root = '/sys/fs/cgroup';
+/** The kernel lets go of a group some milliseconds after its last process; a machine under load takes longer. */
+const endMs = 5_000;
+const lookMs = 10;
 
 /** `v2`: one tree. `v1`: one for each controller. `hybrid`: the same, and an additional tree of the new kind. */
 export type CgroupLayout = 'v2' | 'v1' | 'hybrid';
@@ -67,6 +71,27 @@ export class Cgroup {
     }
   }
 
+  /**
+   * Removes the group with whatever still runs in it. A runtime that was killed half-way leaves processes that nobody else
+   * knows of; while the group is there its instance must be found again, so this fails rather than leave it.
+   */
+  async end(): Promise<void> {
+    for (let waited = 0; ; waited += lookMs) {
+      this.removeEmpty();
+      if (!this.isLeft) return;
+      if (waited >= endMs) throw new CaissonError('driver_failed', `the control group ${this.#path} is still in use`);
+      for (const pid of this.#pids()) kill(pid);
+      await new Promise((resolve) => setTimeout(resolve, lookMs));
+    }
+  }
+
+  #pids(): number[] {
+    return this.#text('pids', 'cgroup.procs')
+      .split('\n')
+      .map(Number)
+      .filter((pid) => pid > 1);
+  }
+
   get isLeft(): boolean {
     const trees = this.#isV2 ? [''] : readdirSync(root);
     return trees.some((tree) => existsSync(join(root, tree, this.#path)));
@@ -89,5 +114,13 @@ export class Cgroup {
       .split('\n')
       .find((one) => one.startsWith(`${name} `));
     return Number(line?.slice(name.length + 1)) || 0;
+  }
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It has ended meanwhile.
   }
 }

@@ -145,7 +145,14 @@ export class OciDriver implements Driver {
 
   async inspect(key: InstanceKey, signal: AbortSignal): Promise<Inspection> {
     signal.throwIfAborted();
-    const folder = this.#folder(key);
+    try {
+      return this.#look(this.#folder(key));
+    } catch (error) {
+      return { status: 'unknown', message: (error as Error).message };
+    }
+  }
+
+  #look(folder: InstanceFolder): Inspection {
     const record = folder.read();
     if (!record) return { status: 'gone' };
     if (!record.running) return { status: 'ended', reason: 'interrupted', message: 'its creation was cut short' };
@@ -178,10 +185,12 @@ export class OciDriver implements Driver {
       }
       const ended = !record.running || !isAlive(record.running);
       instances.push({ key: record.key, owner, ended });
-      if (ended) continue;
+      // One that somebody is at work on gets its link from them.
+      if (ended || this.#turns.isTaken(name)) continue;
       this.#oomKills.set(name, this.#cgroup(folder).oomKills);
       // Its guest is dialling; from now on somebody answers.
-      await this.#link(folder, record);
+      // Where that cannot be had, the others are listed all the same, and whoever asks for this one learns why.
+      await this.#link(folder, record).catch(() => {});
     }
     return { instances, orphans };
   }
@@ -197,8 +206,15 @@ export class OciDriver implements Driver {
   async pause(key: InstanceKey, signal: AbortSignal): Promise<void> {
     const { folder, record } = this.#require(key);
     if (this.#isPaused(folder, record)) return;
-    await this.#runtime(record).pause(folder, signal);
-    await folder.write({ ...record, paused: true });
+    const runtime = this.#runtime(record);
+    try {
+      await runtime.pause(folder, signal);
+      await folder.write({ ...record, paused: true });
+    } catch (error) {
+      // One that counts as running must not stand still.
+      await runtime.resume(folder).catch(() => {});
+      throw error;
+    }
   }
 
   async resume(key: InstanceKey, signal: AbortSignal): Promise<void> {
@@ -272,13 +288,15 @@ export class OciDriver implements Driver {
    * it now; a guest that lives dials again.
    */
   #closed(folder: InstanceFolder): void {
-    setTimeout(async () => {
+    const look = async () => {
       const record = folder.read();
       const link = this.#links.get(folder.name);
       if (!record?.running || !link || this.#turns.isTaken(folder.name) || isAlive(record.running)) return;
       (await link).client.close();
       this.onEnded?.(record.key);
-    }, deathNoticeMs).unref();
+    };
+    // What cannot be seen now is seen at the next look at all of them.
+    setTimeout(() => void look().catch(() => {}), deathNoticeMs).unref();
   }
 
   /** Ends everything of an instance, in an order in which it can be done again from the start at any point. */
@@ -304,7 +322,7 @@ export class OciDriver implements Driver {
     await runtime
       .delete(folder, { force: !isDead || !record.running })
       .catch(() => runtime.delete(folder, { force: true }));
-    this.#cgroup(folder).removeEmpty();
+    await this.#cgroup(folder).end();
     await folder.remove();
   }
 

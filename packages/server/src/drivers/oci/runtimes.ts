@@ -6,6 +6,9 @@ import { automaticRuntimes, type Place, programOf, type RuntimeFinding, tryRunti
 import { isRuntimeName, knownRuntimes, type RuntimeName, runtimeNames } from './known-runtimes.ts';
 import { Runtime } from './runtime.ts';
 
+/** Longer than a runtime that emulates a kernel takes on a machine under load. */
+const trialMs = 60_000;
+
 /** The runtimes of this machine: which there are, which work, and which one serves a wish. */
 export class Runtimes {
   readonly #place: Place;
@@ -64,19 +67,31 @@ export class Runtimes {
   }
 
   #findAll(names: readonly RuntimeName[], signal: AbortSignal): Promise<RuntimeFinding[]> {
-    return Promise.all(
-      names.map((name) => {
-        const finding =
-          this.#findings.get(name) ??
-          tryRuntime(name, this.#place, signal).catch((error) => {
-            this.#findings.delete(name);
-            throw error;
-          });
-        this.#findings.set(name, finding);
-        return finding;
-      }),
-    );
+    return until(signal, Promise.all(names.map((name) => this.#find(name))));
   }
+
+  /** Several may wait for one trial, so it has a time of its own. Only what works is remembered. */
+  #find(name: RuntimeName): Promise<RuntimeFinding> {
+    const present = this.#findings.get(name);
+    if (present) return present;
+    const finding = tryRuntime(name, this.#place, AbortSignal.timeout(trialMs));
+    this.#findings.set(name, finding);
+    finding.then(
+      ({ usable }) => usable || this.#findings.delete(name),
+      () => this.#findings.delete(name),
+    );
+    return finding;
+  }
+}
+
+/** Whoever does not want to wait any longer goes; the work goes on for the others. */
+function until<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  signal.throwIfAborted();
+  return new Promise((resolve, reject) => {
+    const leave = () => reject(signal.reason);
+    signal.addEventListener('abort', leave, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', leave));
+  });
 }
 
 function reasons(findings: readonly RuntimeFinding[]): string {

@@ -1,6 +1,7 @@
 /** One after the other for each name: what is asked about one instance at the same time must not meet itself. */
 export class Turns {
   readonly #last = new Map<string, { done: Promise<unknown>; abort: AbortController }>();
+  readonly #waiting = new Map<string, Set<AbortController>>();
 
   isTaken(name: string): boolean {
     return this.#last.has(name);
@@ -19,15 +20,19 @@ export class Turns {
     })();
     const turn = { done, abort };
     this.#last.set(name, turn);
+    const all = this.#waiting.get(name) ?? new Set();
+    this.#waiting.set(name, all.add(abort));
     try {
       return await done;
     } finally {
       if (this.#last.get(name) === turn) this.#last.delete(name);
+      all.delete(abort);
+      if (all.size === 0) this.#waiting.delete(name);
     }
   }
 
-  /** Aborts what is being done, for somebody who takes its place. */
+  /** Aborts what is being done and what waits for it, for somebody who takes its place. */
   interrupt(name: string, reason: Error): void {
-    this.#last.get(name)?.abort.abort(reason);
+    for (const abort of this.#waiting.get(name) ?? []) abort.abort(reason);
   }
 }

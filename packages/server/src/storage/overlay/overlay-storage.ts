@@ -1,13 +1,11 @@
 import { constants, existsSync } from 'node:fs';
-import { access, chown, mkdir, rename, rm, rmdir, statfs } from 'node:fs/promises';
+import { access, chown, mkdir, readdir, rename, rm, rmdir, statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { CaissonError, type Id, newId } from '@caisson/contract';
 import type { HostClient } from '@caisson/guest';
 import { makePassable } from '../../isolation/passable-folder.ts';
-import { IdRanges } from '../id-ranges.ts';
 import type {
   CloneRequest,
-  IdRange,
   PoolHealth,
   PrepareRequest,
   Rootfs,
@@ -19,7 +17,16 @@ import type {
 import { poolState } from '../storage.ts';
 import { hostCommand, removeTree } from './host-command.ts';
 import { isMounted, unmount, unmountBelow } from './mounts.ts';
-import { makeChanges, PoolFolder, type Recipe, readRecipe, readRecipeIfThere, writeRecipe } from './pool-folder.ts';
+import {
+  asStorageError,
+  makeChanges,
+  PoolFolder,
+  type Recipe,
+  readRecipe,
+  readRecipeIfThere,
+  writeRecipe,
+} from './pool-folder.ts';
+import { PoolRanges } from './pool-ranges.ts';
 import { makeDisk, minQuotaBytes, mountDisk, resizeDisk } from './quota-disk.ts';
 import { SpareDisk } from './spare-disk.ts';
 
@@ -42,8 +49,9 @@ export class OverlayStorage implements Storage {
   readonly #pool: PoolFolder;
   readonly #mounts: string;
   readonly #mounting = new Map<string, Promise<Rootfs>>();
+  readonly #turns = new Map<string, Promise<void>>();
   readonly #spare: SpareDisk | undefined;
-  #ranges: Promise<IdRanges> | undefined;
+  readonly #ranges: PoolRanges;
 
   /** With `spare` there is a disk in advance, which whoever ends in order gives back by `close`. */
   constructor(options: {
@@ -55,6 +63,7 @@ export class OverlayStorage implements Storage {
     this.#host = options.host;
     this.#pool = new PoolFolder(options.pool, (folder) => removeTree(options.host, folder));
     this.#mounts = options.mounts;
+    this.#ranges = new PoolRanges(this.#pool);
     this.#spare = options.spare === true ? new SpareDisk(this.#host, this.#pool) : undefined;
   }
 
@@ -97,12 +106,24 @@ export class OverlayStorage implements Storage {
     signal.throwIfAborted();
     await this.#pool.open();
     for (const folder of ['making', 'trash']) await unmountBelow(this.#host, join(this.#pool.path, folder));
+    await this.#unmountStrangers();
     return [...(await this.#pool.finishSwaps()), ...(await this.#pool.sweep())];
   }
 
-  async prepare({ sandbox, image, quotaBytes, ownIds }: PrepareRequest, signal: AbortSignal): Promise<Rootfs> {
+  /** Mounts whose root filesystem is not there any more: of a server that was killed between the two. */
+  async #unmountStrangers(): Promise<void> {
+    for (const name of existsSync(this.#mounts) ? await readdir(this.#mounts) : []) {
+      if (!this.#pool.has(this.#pool.rootfs(name))) await this.#unmount(name as Id<'sandbox'>);
+    }
+  }
+
+  async prepare(request: PrepareRequest, signal: AbortSignal): Promise<Rootfs> {
     signal.throwIfAborted();
     await this.#pool.open();
+    return this.#inTurn(request.sandbox, () => this.#prepare(request));
+  }
+
+  async #prepare({ sandbox, image, quotaBytes, ownIds }: PrepareRequest): Promise<Rootfs> {
     if (!this.#pool.has(this.#pool.rootfs(sandbox))) {
       for (const layer of image.layers) {
         await access(layer, constants.R_OK).catch(() => {
@@ -110,7 +131,7 @@ export class OverlayStorage implements Storage {
         });
       }
       const { layers, binds = [] } = image;
-      await this.#withRange(ownIds, (ids) =>
+      await this.#ranges.with(ownIds, (ids) =>
         this.#make({ sandbox, layers, binds, quotaBytes: quotaBytes ?? null, ids }),
       );
     }
@@ -146,10 +167,14 @@ export class OverlayStorage implements Storage {
     signal.throwIfAborted();
     const { layers, binds } = await this.#requireSnapshot(from);
     const { sandbox, quotaBytes = null, ownIds } = to;
-    if (!this.#pool.has(this.#pool.rootfs(sandbox))) {
-      await this.#withRange(ownIds, (ids) => this.#make({ sandbox, layers, binds, quotaBytes, ids }, { from, signal }));
-    }
-    return this.#mount(to.sandbox);
+    return this.#inTurn(sandbox, async () => {
+      if (!this.#pool.has(this.#pool.rootfs(sandbox))) {
+        await this.#ranges.with(ownIds, (ids) =>
+          this.#make({ sandbox, layers, binds, quotaBytes, ids }, { from, signal }),
+        );
+      }
+      return this.#mount(sandbox);
+    });
   }
 
   async usage(of: Id<'sandbox'> | Id<'snapshot'>, signal: AbortSignal): Promise<Usage> {
@@ -179,13 +204,17 @@ export class OverlayStorage implements Storage {
 
   async destroy(sandbox: Id<'sandbox'>, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
+    await this.#inTurn(sandbox, () => this.#destroy(sandbox));
+  }
+
+  async #destroy(sandbox: Id<'sandbox'>): Promise<void> {
     const place = this.#pool.rootfs(sandbox);
-    const recipe = this.#pool.has(place) ? await readRecipe(place) : undefined;
+    const recipe = await readRecipeIfThere(place);
     await this.#unmount(sandbox);
     await this.#pool.discard(place);
     await this.#pool.discard(`${place}.next`);
     // Only now: while its files are there, the range is theirs.
-    if (recipe?.ids) (await this.#idRanges()).release(recipe.ids);
+    if (recipe?.ids) await this.#ranges.release(recipe.ids);
   }
 
   async removeSnapshot(snapshot: Id<'snapshot'>, signal: AbortSignal): Promise<void> {
@@ -221,37 +250,6 @@ export class OverlayStorage implements Storage {
     return join(this.#mounts, sandbox, 'root');
   }
 
-  /** Makes something that takes a range of ids, where one is wanted; what fails gives it back. */
-  async #withRange(wanted: boolean | undefined, make: (ids: IdRange | null) => Promise<void>): Promise<void> {
-    if (wanted !== true) return make(null);
-    const ranges = await this.#idRanges();
-    const ids = ranges.take();
-    if (!ids) throw new CaissonError('storage_full', 'every range of user ids is taken');
-    try {
-      await make(ids);
-    } catch (error) {
-      ranges.release(ids);
-      throw error;
-    }
-  }
-
-  #idRanges(): Promise<IdRanges> {
-    this.#ranges ??= this.#readRanges().catch((error) => {
-      this.#ranges = undefined;
-      throw error;
-    });
-    return this.#ranges;
-  }
-
-  async #readRanges(): Promise<IdRanges> {
-    const ranges = new IdRanges(this.#pool.path);
-    for (const name of await this.#pool.list('rootfs')) {
-      const recipe = await readRecipeIfThere(this.#pool.rootfs(name));
-      if (recipe?.ids) ranges.mark(recipe.ids);
-    }
-    return ranges;
-  }
-
   async #make(
     recipe: Recipe,
     options: { place?: string; from?: Id<'snapshot'>; signal?: AbortSignal } = {},
@@ -285,7 +283,23 @@ export class OverlayStorage implements Storage {
       await rename(spare, place);
     } catch (error) {
       await this.#spare?.discard(spare);
-      throw error;
+      throw asStorageError(error);
+    }
+  }
+
+  /** One after the other for each sandbox: what is made must not meet what removes it, nor itself. */
+  async #inTurn<T>(sandbox: string, work: () => Promise<T>): Promise<T> {
+    const before = this.#turns.get(sandbox) ?? Promise.resolve();
+    const turn = before.then(work, work);
+    const settled = turn.then(
+      () => {},
+      () => {},
+    );
+    this.#turns.set(sandbox, settled);
+    try {
+      return await turn;
+    } finally {
+      if (this.#turns.get(sandbox) === settled) this.#turns.delete(sandbox);
     }
   }
 

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { chmod, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { newId } from '@caisson/contract';
+import { CaissonError, newId } from '@caisson/contract';
 import type { IdRange, ImageLayers } from '../storage.ts';
 
 /**
@@ -53,7 +53,7 @@ export class PoolFolder {
       await rename(draft, place);
     } catch (error) {
       await this.#remove(draft);
-      throw error;
+      throw asStorageError(error);
     }
   }
 
@@ -119,17 +119,19 @@ export interface Recipe {
 }
 
 export async function writeRecipe(folder: string, recipe: Recipe): Promise<void> {
-  await writeFile(join(folder, 'recipe.json'), JSON.stringify(recipe), { mode: 0o600 });
+  const file = join(folder, 'recipe.json');
+  await writeFile(`${file}.new`, JSON.stringify(recipe), { mode: 0o600 });
+  await rename(`${file}.new`, file);
 }
 
 export async function readRecipe(folder: string): Promise<Recipe> {
   return JSON.parse(await readFile(join(folder, 'recipe.json'), 'utf8')) as Recipe;
 }
 
-/** The same for a folder that was listed and may have been discarded since. */
+/** The same for a folder that may have been discarded since, or whose recipe a crash of the machine has spoilt. */
 export async function readRecipeIfThere(folder: string): Promise<Recipe | undefined> {
   return readRecipe(folder).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return undefined;
+    if (error.code === 'ENOENT' || error instanceof SyntaxError) return undefined;
     throw error;
   });
 }
@@ -146,4 +148,11 @@ export async function makeChanges(changes: string): Promise<void> {
   await mkdir(draft, { recursive: true });
   await chmod(draft, 0o755);
   await rename(draft, upper);
+}
+
+/** What the filesystem says when there is no room left, in our words. */
+export function asStorageError(error: unknown): unknown {
+  const { code } = error as NodeJS.ErrnoException;
+  if (code !== 'ENOSPC' && code !== 'EDQUOT') return error;
+  return new CaissonError('storage_full', 'there is no room left where the sandboxes lie', { cause: error });
 }

@@ -48,8 +48,10 @@ export class SpareDisk {
   /** A server that ends leaves nothing mounted that no sandbox has. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    const folder = await this.#spare?.folder;
+    const spare = this.#spare;
+    // First: whoever asks meanwhile must not be given what is being removed.
     this.#spare = undefined;
+    const folder = await spare?.folder;
     if (folder !== undefined) await this.discard(folder);
   }
 
