@@ -39,6 +39,27 @@ test.concurrent.for(cases)('with %s, a guest that is %s is told as gone', async 
   await dying;
 });
 
+test.concurrent('a sandbox that goes while a command still reads its input takes nobody with it', async (context) => {
+  if (whyNoSandboxes !== undefined) skip(context, whyNoSandboxes);
+  const { sandbox } = await make('auto');
+  const reading = sandbox.exec('sleep 1000', { stdin: 'x'.repeat(600_000) }).catch((error: unknown) => error);
+  // Until the pipe is full and the rest waits.
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  await sandbox.destroy();
+  await reading;
+  expect((await world.client().sandboxes.get(sandbox.id)).state).toBe('destroyed');
+});
+
+test.concurrent('a create that is given up spoils its runtime for nobody', async (context) => {
+  if (whyNoSandboxes !== undefined) skip(context, whyNoSandboxes);
+  const runtime = { ...spec.runtime, ociRuntime: 'runsc' };
+  const given = await world.client().sandboxes.create({ spec: { ...spec, runtime }, waitSeconds: 0 });
+  await new Promise((resolve) => setTimeout(resolve, 60));
+  await given.destroy();
+  const { sandbox } = await make('runsc');
+  expect((await sandbox.exec('echo up')).stdout).toBe('up\n');
+});
+
 test.concurrent('the guest cannot be killed from inside', async (context) => {
   if (whyNoSandboxes !== undefined) skip(context, whyNoSandboxes);
   const { sandbox } = await make('auto');

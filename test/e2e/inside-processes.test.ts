@@ -306,6 +306,25 @@ describe.skipIf(reason !== undefined)('a WebSocket', () => {
     }
   });
 
+  test('a refused upgrade is closed by the server, whatever its peer does', async () => {
+    const { port } = new URL(world.server.url);
+    const socket = connect({ port: Number(port), host: '127.0.0.1', allowHalfOpen: true });
+    const closed = new Promise<string>((resolve) => {
+      socket.once('error', () => resolve('reset'));
+      socket.once('close', () => resolve('closed'));
+    });
+    socket.resume();
+    socket.write(
+      `GET /v1/nothing HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\nconnection: Upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n`,
+    );
+    await new Promise((resolve) => socket.once('end', resolve));
+    // The other half is ours and stays open; what is written into it meets nobody.
+    const knock = setInterval(() => socket.write('still here'), 50);
+    expect(await closed).toMatch(/reset|closed/);
+    clearInterval(knock);
+    socket.destroy();
+  });
+
   test('without an upgrade it says what it is', async () => {
     const process = await world.sandbox.processes.start('true');
     const answer = await raw(`/processes/${process.id}/attach`);
