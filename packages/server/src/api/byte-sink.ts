@@ -2,7 +2,9 @@ import type { ServerResponse } from 'node:http';
 import { CaissonError, frameHeader, type OutputKind } from '@caisson/contract';
 
 /** What may wait for a reader. Less, and each piece waits for the one before; more is memory for nothing. */
-const highWaterBytes = 512 * 1024;
+const highWaterBytes = 1024 * 1024;
+/** From here on there is room again. Not from nothing on: the reader would stand still until the next piece comes. */
+const lowWaterBytes = 512 * 1024;
 /** A reader that takes nothing for so long is gone. It can go on later from where it was. */
 const stalledMs = 300_000;
 
@@ -22,12 +24,12 @@ export class ByteSink implements FrameSink {
   readonly closed: AbortSignal;
   readonly #response: ServerResponse;
   readonly #closing = new AbortController();
+  #pending = 0;
   #waiting: { promise: Promise<void>; resolve: () => void; timer: NodeJS.Timeout } | undefined;
 
   constructor(response: ServerResponse, until: readonly AbortSignal[]) {
     this.#response = response;
     this.closed = this.#closing.signal;
-    response.on('drain', () => this.#wake());
     response.once('close', () => this.close());
     for (const signal of until) {
       if (signal.aborted) this.close();
@@ -39,8 +41,13 @@ export class ByteSink implements FrameSink {
 
   write(bytes: Uint8Array | string): Promise<void> | undefined {
     if (this.closed.aborted) return undefined;
-    this.#response.write(bytes);
-    return this.#response.writableLength > highWaterBytes ? this.#drained() : undefined;
+    const size = typeof bytes === 'string' ? Buffer.byteLength(bytes) : bytes.byteLength;
+    this.#pending += size;
+    this.#response.write(bytes, () => {
+      this.#pending -= size;
+      if (this.#pending <= lowWaterBytes) this.#wake();
+    });
+    return this.#pending > highWaterBytes ? this.#drained() : undefined;
   }
 
   frame(kind: OutputKind, bytes: Uint8Array): Promise<void> | undefined {
