@@ -51,20 +51,18 @@ async function overlay(
   const [pool, mounts] = [join(folder, 'pool'), join(folder, 'mounts')];
   const open = () => new OverlayStorage({ pool, mounts, host, ...options });
   const storage = open();
+  const reopen = async () => {
+    // As after a reboot: no mount is left.
+    await unmountBelow(host, folder);
+    return open();
+  };
   return {
     pool,
-    reopen: async () => {
-      // As after a reboot: no mount is left.
-      await unmountBelow(host, folder);
-      return open();
-    },
+    reopen,
     storage,
     image: { digest: `sha256:${'a'.repeat(64)}`, layers },
     imageFiles,
-    restart: async () => {
-      await unmountBelow(host, folder);
-      return open();
-    },
+    restart: reopen,
     write: async (rootfs, path, content) => writeFileSync(join(rootfs.path, path), content),
     remove: async (rootfs, path) => rmSync(join(rootfs.path, path)),
     read: async (rootfs) => readTree(rootfs.path),

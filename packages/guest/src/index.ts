@@ -1,6 +1,7 @@
 export * from './client/accept-guest.ts';
 export { ChannelDuplex } from './client/channel-duplex.ts';
 export { type Collected, collect } from './client/collect.ts';
+export { feed } from './client/feed.ts';
 export { FileWatch, type WatchBatch, type WatchEvent } from './client/file-watch.ts';
 export type { Bytes } from './client/file-write.ts';
 export { GuestChannel } from './client/guest-channel.ts';

@@ -22,6 +22,9 @@ export interface PageOptions extends CallOptions {
   readonly after?: string | undefined;
 }
 
+/** The routes that do something to one sandbox and answer its record. */
+type ActName = `sandbox.${'recreate' | 'stop' | 'start' | 'pause' | 'resume'}`;
+
 /** Sandboxes of the caller's project. */
 export class Sandboxes {
   readonly #connection: Connection;
@@ -64,34 +67,24 @@ export class Sandboxes {
     return { items: page.items.map((record) => this.#handle(record)), next: page.next };
   }
 
-  async recreate(id: string, options: ActOptions = {}): Promise<SandboxHandle> {
-    const { waitSeconds, ...rest } = options;
-    const body = given({ waitSeconds });
-    return this.#handle(await this.#connection.call('sandbox.recreate', { params: { id }, body, ...rest }));
+  recreate(id: string, options: ActOptions = {}): Promise<SandboxHandle> {
+    return this.#act('sandbox.recreate', id, options);
   }
 
-  async stop(id: string, options: ActOptions = {}): Promise<SandboxHandle> {
-    const { waitSeconds, ...rest } = options;
-    const body = given({ waitSeconds });
-    return this.#handle(await this.#connection.call('sandbox.stop', { params: { id }, body, ...rest }));
+  stop(id: string, options: ActOptions = {}): Promise<SandboxHandle> {
+    return this.#act('sandbox.stop', id, options);
   }
 
-  async start(id: string, options: ActOptions = {}): Promise<SandboxHandle> {
-    const { waitSeconds, ...rest } = options;
-    const body = given({ waitSeconds });
-    return this.#handle(await this.#connection.call('sandbox.start', { params: { id }, body, ...rest }));
+  start(id: string, options: ActOptions = {}): Promise<SandboxHandle> {
+    return this.#act('sandbox.start', id, options);
   }
 
-  async pause(id: string, options: ActOptions = {}): Promise<SandboxHandle> {
-    const { waitSeconds, ...rest } = options;
-    const body = given({ waitSeconds });
-    return this.#handle(await this.#connection.call('sandbox.pause', { params: { id }, body, ...rest }));
+  pause(id: string, options: ActOptions = {}): Promise<SandboxHandle> {
+    return this.#act('sandbox.pause', id, options);
   }
 
-  async resume(id: string, options: ActOptions = {}): Promise<SandboxHandle> {
-    const { waitSeconds, ...rest } = options;
-    const body = given({ waitSeconds });
-    return this.#handle(await this.#connection.call('sandbox.resume', { params: { id }, body, ...rest }));
+  resume(id: string, options: ActOptions = {}): Promise<SandboxHandle> {
+    return this.#act('sandbox.resume', id, options);
   }
 
   async destroy(id: string, options: ActOptions = {}): Promise<SandboxHandle> {
@@ -118,6 +111,11 @@ export class Sandboxes {
   /** One try with its inputs as they were: what exactly ran. */
   attempt(id: string, attempt: string, options: CallOptions = {}): Promise<Attempt> {
     return this.#connection.call('sandbox.attempt', { params: { id, attempt }, ...options });
+  }
+
+  async #act(name: ActName, id: string, { waitSeconds, ...rest }: ActOptions): Promise<SandboxHandle> {
+    const body = given({ waitSeconds });
+    return this.#handle(await this.#connection.call(name, { params: { id }, body, ...rest }));
   }
 
   #handle(record: Sandbox): SandboxHandle {

@@ -2,12 +2,12 @@ import { CaissonError, newId } from '@caisson/contract';
 import { limits } from '../protocol/limits.ts';
 import type { MethodRecord, Params, Result } from '../protocol/methods.ts';
 import { collect } from './collect.ts';
+import { feed } from './feed.ts';
 import type { GuestClient } from './guest-client.ts';
 import type { GuestConnection } from './guest-connection.ts';
 import { decodeResult, open } from './open-channel.ts';
 import type { ExitStatus } from './process-handle.ts';
 import { ProcessHandle } from './process-handle.ts';
-import { ConnectionLost } from './translate-error.ts';
 
 export interface SpawnOptions {
   readonly argv: readonly string[];
@@ -171,15 +171,4 @@ function spawnParams(options: SpawnOptions): Params<'process.spawn'> {
     ...(graceMs === undefined ? {} : { graceMs }),
     ...(ringBytes === undefined ? {} : { ringBytes }),
   };
-}
-
-/** A program that reads only a part of its input is no failure. */
-async function feed(process: ProcessHandle, input: Uint8Array | string): Promise<void> {
-  try {
-    await process.stdin.write(typeof input === 'string' ? Buffer.from(input) : input);
-    await process.stdin.end();
-  } catch (error) {
-    if (error instanceof ConnectionLost) throw error;
-    if (!(error instanceof CaissonError) || error.code !== 'process_ended') throw error;
-  }
 }

@@ -8,9 +8,9 @@ import {
   type processRoutes,
   signalNumbers,
 } from '@caisson/contract';
-import type { GuestClient, ProcessInfo } from '@caisson/guest';
+import { feed, type GuestClient, type ProcessInfo } from '@caisson/guest';
 import type { Attachment } from '../sandbox/attachments.ts';
-import { type Command, exec, feed, spawn, withRoom } from '../sandbox/exec.ts';
+import { type Command, exec, spawn, withRoom } from '../sandbox/exec.ts';
 import type { Access } from '../sandbox/guests.ts';
 import { callerName } from '../tenancy/caller.ts';
 import type { ApiContext, ByteAnswer, Call, Handlers } from './handler.ts';
@@ -180,7 +180,7 @@ async function execAsStream(context: ApiContext, call: Call<'process.exec'>, gue
     isLive: true,
     async send(sink) {
       // A process that will not read all of its input still has its output to tell.
-      if (input !== undefined) feed(process, input).catch(() => {});
+      if (input !== undefined) void feed(process, input);
       const exit = process.wait();
       const isTold = await sendOutput(attachment, sink, startedOf(info, { stdout: 0, stderr: 0 }, 0), { exit });
       if (isTold) forgetLater(guest, process.id);

@@ -1,5 +1,12 @@
 import { CaissonError, newId } from '@caisson/contract';
-import { collect, type ExitStatus, type GuestClient, type ProcessHandle, type SpawnOptions } from '@caisson/guest';
+import {
+  collect,
+  type ExitStatus,
+  feed,
+  type GuestClient,
+  type ProcessHandle,
+  type SpawnOptions,
+} from '@caisson/guest';
 
 export type Command = Pick<SpawnOptions, 'argv' | 'env' | 'cwd' | 'user' | 'timeoutMs'>;
 
@@ -32,8 +39,6 @@ export async function exec(
   });
   try {
     const feeding = input === undefined ? undefined : feed(process, input);
-    // It may fail while the command is still being waited for; whoever awaits it then hears it.
-    feeding?.catch(() => {});
     const ended = process.wait();
     const [exit, stdout, stderr] = await Promise.all([
       ended,
@@ -72,15 +77,5 @@ export async function withRoom<T>(guest: GuestClient, start: () => Promise<T>): 
     if (ended.length === 0) throw error;
     await Promise.all(ended.map(({ id }) => guest.request('process.forget', { id }).catch(() => {})));
     return await start();
-  }
-}
-
-/** A program that reads only a part of its input is no failure. */
-export async function feed(process: ProcessHandle, input: Uint8Array): Promise<void> {
-  try {
-    await process.stdin.write(input);
-    await process.stdin.end();
-  } catch (error) {
-    if (!(error instanceof CaissonError) || error.code !== 'process_ended') throw error;
   }
 }

@@ -68,13 +68,15 @@ export class Reconciler {
   async pass(): Promise<Repair[]> {
     const repairs: Repair[] = [];
     await this.#resume(repairs);
+    const inUse = new Set<string>();
     for (const driver of this.#drivers) {
       const listing = await this.#list(driver);
       if (!listing) continue;
       const wanted = await this.#findLost(driver, listing, repairs);
+      for (const name of wanted) inUse.add(sandboxOf(name));
       await this.#reap(driver, listing, wanted, repairs);
     }
-    await this.#reapFilesystems(repairs);
+    await this.#reapFilesystems(inUse, repairs);
     await this.#expiry.pass(pageSize);
     for (const repair of repairs) await this.#tell(repair);
     return repairs;
@@ -156,11 +158,12 @@ export class Reconciler {
     });
   }
 
-  async #reapFilesystems(repairs: Repair[]): Promise<void> {
+  /** `inUse`: sandboxes that were just seen to want what they have; their records need not be read again. */
+  async #reapFilesystems(inUse: ReadonlySet<string>, repairs: Repair[]): Promise<void> {
     const { filesystems } = this.#work;
     if (!filesystems) return;
     const { sandboxes } = await filesystems.storage.list(this.#abort.signal);
-    for (const id of sandboxes) {
+    for (const id of sandboxes.filter((one) => !inUse.has(one))) {
       const wanted = await this.#store.sandboxes.get(id);
       if (wantsFilesystem(wanted)) continue;
       await this.#runner.whileIdle(id, async () => {
@@ -194,6 +197,10 @@ function isWanted(sandbox: Sandbox, key: InstanceKey): boolean {
 function wantsFilesystem(sandbox: Sandbox | undefined): boolean {
   if (!sandbox || sandbox.state === 'destroyed') return false;
   return sandbox.state !== 'stopped' || sandbox.persistence === 'persistent';
+}
+
+function sandboxOf(name: string): string {
+  return name.slice(0, name.indexOf('.'));
 }
 
 function nameOf(key: InstanceKey): string {

@@ -16,6 +16,11 @@ export function cgroupLayout(): CgroupLayout | undefined {
   return existsSync(join(root, 'unified', 'cgroup.procs')) ? 'hybrid' : 'v1';
 }
 
+/** Where the group of an instance is in each tree. */
+export function cgroupOf(name: string): string {
+  return `/caisson/${name}`;
+}
+
 /** The control group of one instance as the host sees it. What the kernel does not tell is 0. */
 export class Cgroup {
   readonly #path: string;

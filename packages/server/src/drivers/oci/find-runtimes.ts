@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { type Id, newId } from '@caisson/contract';
 import type { HostClient } from '@caisson/guest';
 import type { InstanceKey } from '../driver.ts';
-import { Cgroup, type CgroupLayout, cgroupLayout } from './cgroup.ts';
+import { Cgroup, type CgroupLayout, cgroupLayout, cgroupOf } from './cgroup.ts';
 import { insideProgram, ociConfig } from './config.ts';
 import { InstanceFolder } from './instance-folder.ts';
 import { isRuntimeName, knownRuntimes, type RuntimeName, runtimeNames } from './known-runtimes.ts';
@@ -90,7 +90,7 @@ async function tryOut(candidate: Candidate, place: Place, signal: AbortSignal): 
       guest: { program: place.guestProgram, folder: folder.guest },
       env: {},
       directory: '/',
-      cgroup: `/caisson/${folder.name}`,
+      cgroup: cgroupOf(folder.name),
       resources: linuxResources({ cpus: 1, memoryMiB: 64, pids: 64 }, readMachine(layout), folder.name),
       seccomp: runtime.known.seccomp,
     });
@@ -121,7 +121,7 @@ function trialOf(candidate: Candidate, key: InstanceKey, place: Place): Trial {
 
 async function removeTrial({ own, folder, runtime }: Trial, layout: CgroupLayout): Promise<void> {
   await runtime.delete(folder, { force: true }).catch(() => {});
-  new Cgroup(`/caisson/${folder.name}`, layout).removeEmpty();
+  new Cgroup(cgroupOf(folder.name), layout).removeEmpty();
   await rm(own, { recursive: true, force: true });
 }
 

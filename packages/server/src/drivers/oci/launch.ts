@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { CaissonError, ownerLabels } from '@caisson/contract';
 import { requireRootShape } from '../../isolation/root-shape.ts';
 import type { CreateRequest } from '../driver.ts';
-import { cgroupLayout } from './cgroup.ts';
+import { cgroupLayout, cgroupOf } from './cgroup.ts';
 import { ociConfig } from './config.ts';
 import type { Place } from './find-runtimes.ts';
 import { GuestLink } from './guest-link.ts';
@@ -65,7 +65,7 @@ function configOf({ request, folder, runtime, place }: LaunchInput): Record<stri
     guest: { program: place.guestProgram, folder: folder.guest },
     env: request.env ?? blueprint.runtime.env,
     directory: blueprint.runtime.workspaceRoot,
-    cgroup: `/caisson/${folder.name}`,
+    cgroup: cgroupOf(folder.name),
     resources: linuxResources(
       request.resources ?? blueprint.runtime.resources,
       readMachine(cgroupLayout() ?? 'v2'),

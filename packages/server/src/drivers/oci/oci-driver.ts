@@ -8,6 +8,7 @@ import {
 } from '@caisson/contract';
 import type { GuestClient } from '@caisson/guest';
 import { makePassable } from '../../isolation/passable-folder.ts';
+import { Turns } from '../../turns/turns.ts';
 import type {
   Capabilities,
   CreateRequest,
@@ -20,7 +21,7 @@ import type {
   Listing,
   Probe,
 } from '../driver.ts';
-import { Cgroup, type CgroupLayout, cgroupLayout } from './cgroup.ts';
+import { Cgroup, type CgroupLayout, cgroupLayout, cgroupOf } from './cgroup.ts';
 import { type Place, sweepTrials } from './find-runtimes.ts';
 import { GuestLink } from './guest-link.ts';
 import { InstanceFolder, type InstanceRecord } from './instance-folder.ts';
@@ -29,7 +30,6 @@ import { launch } from './launch.ts';
 import { isAlive, isInCgroup } from './process-identity.ts';
 import type { Runtime } from './runtime.ts';
 import { Runtimes } from './runtimes.ts';
-import { Turns } from './turns.ts';
 
 /** How long the end of a process that was killed may take. A kernel that frees much memory needs some of it. */
 const deathMs = 10_000;
@@ -334,12 +334,8 @@ export class OciDriver implements Driver {
   }
 
   #runtime({ runtime, runtimeOptions }: InstanceRecord): Runtime {
-    return this.#runtimes.named(runtime, runtimeOptions ?? []);
+    return this.#runtimes.named(runtime, runtimeOptions);
   }
-}
-
-export function cgroupOf(name: string): string {
-  return `/caisson/${name}`;
 }
 
 function whyEnded(outOfMemory: boolean): { reason: ReasonCode; message: string } {

@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { CaissonError, type Id, newId } from '@caisson/contract';
 import type { HostClient } from '@caisson/guest';
 import { makePassable } from '../../isolation/passable-folder.ts';
+import { Turns } from '../../turns/turns.ts';
 import type {
   CloneRequest,
   PoolHealth,
@@ -49,7 +50,8 @@ export class OverlayStorage implements Storage {
   readonly #pool: PoolFolder;
   readonly #mounts: string;
   readonly #mounting = new Map<string, Promise<Rootfs>>();
-  readonly #turns = new Map<string, Promise<void>>();
+  /** What is made of a sandbox must not meet what removes it, nor itself. */
+  readonly #turns = new Turns();
   readonly #spare: SpareDisk | undefined;
   readonly #ranges: PoolRanges;
 
@@ -120,7 +122,7 @@ export class OverlayStorage implements Storage {
   async prepare(request: PrepareRequest, signal: AbortSignal): Promise<Rootfs> {
     signal.throwIfAborted();
     await this.#pool.open();
-    return this.#inTurn(request.sandbox, () => this.#prepare(request));
+    return this.#turns.take(request.sandbox, signal, () => this.#prepare(request));
   }
 
   async #prepare({ sandbox, image, quotaBytes, ownIds }: PrepareRequest): Promise<Rootfs> {
@@ -167,7 +169,7 @@ export class OverlayStorage implements Storage {
     signal.throwIfAborted();
     const { layers, binds } = await this.#requireSnapshot(from);
     const { sandbox, quotaBytes = null, ownIds } = to;
-    return this.#inTurn(sandbox, async () => {
+    return this.#turns.take(sandbox, signal, async () => {
       if (!this.#pool.has(this.#pool.rootfs(sandbox))) {
         await this.#ranges.with(ownIds, (ids) =>
           this.#make({ sandbox, layers, binds, quotaBytes, ids }, { from, signal }),
@@ -204,7 +206,7 @@ export class OverlayStorage implements Storage {
 
   async destroy(sandbox: Id<'sandbox'>, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
-    await this.#inTurn(sandbox, () => this.#destroy(sandbox));
+    await this.#turns.take(sandbox, signal, () => this.#destroy(sandbox));
   }
 
   async #destroy(sandbox: Id<'sandbox'>): Promise<void> {
@@ -284,22 +286,6 @@ export class OverlayStorage implements Storage {
     } catch (error) {
       await this.#spare?.discard(spare);
       throw asStorageError(error);
-    }
-  }
-
-  /** One after the other for each sandbox: what is made must not meet what removes it, nor itself. */
-  async #inTurn<T>(sandbox: string, work: () => Promise<T>): Promise<T> {
-    const before = this.#turns.get(sandbox) ?? Promise.resolve();
-    const turn = before.then(work, work);
-    const settled = turn.then(
-      () => {},
-      () => {},
-    );
-    this.#turns.set(sandbox, settled);
-    try {
-      return await turn;
-    } finally {
-      if (this.#turns.get(sandbox) === settled) this.#turns.delete(sandbox);
     }
   }
 

@@ -1,4 +1,4 @@
-/** One after the other for each name: what is asked about one instance at the same time must not meet itself. */
+/** One after the other for each name: what is asked about one thing at the same time must not meet itself. */
 export class Turns {
   readonly #last = new Map<string, { done: Promise<unknown>; abort: AbortController }>();
   readonly #waiting = new Map<string, Set<AbortController>>();
