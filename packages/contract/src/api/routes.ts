@@ -2,6 +2,7 @@ import { fileRoutes } from './file-routes.ts';
 import { processRoutes } from './process-routes.ts';
 import type { IsJson, Route } from './route.ts';
 import { sandboxRoutes } from './sandbox-routes.ts';
+import { snapshotRoutes } from './snapshot-routes.ts';
 import { systemRoutes } from './system-routes.ts';
 
 /** Every route of the API by its name. The name is the verb that the SDK, the CLI and the server's handlers share. */
@@ -9,6 +10,7 @@ export const routes = {
   ...sandboxRoutes,
   ...processRoutes,
   ...fileRoutes,
+  ...snapshotRoutes,
   ...systemRoutes,
 } as const satisfies Record<string, Route>;
 

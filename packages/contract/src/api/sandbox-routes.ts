@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { eventSchema } from '../events/event.ts';
 import { idSchema } from '../ids.ts';
 import { labelsSchema, nameSchema } from '../names.ts';
-import { inputNameSchema, profileRefSchema } from '../profile/profile.ts';
+import { inputNameSchema, profileRefSchema, profileSchema, snapshotPolicySchema } from '../profile/profile.ts';
 import { pageQuery, pageSchema } from './paging.ts';
 import { route } from './route.ts';
 import { attemptSchema, attemptSummarySchema, sandboxSchema, sandboxStateSchema } from './sandbox-shape.ts';
@@ -19,7 +19,7 @@ export const waitSecondsSchema = z
   .describe('how long to wait for the end of the action');
 
 /** A year; a profile may allow less. */
-const ttlSecondsSchema = z.int().min(1).max(31_536_000);
+export const ttlSecondsSchema = z.int().min(1).max(31_536_000);
 
 const inputsSchema = z
   .record(inputNameSchema, z.union([z.string().max(4096), z.number(), z.boolean()]))
@@ -34,12 +34,15 @@ export const createSandboxSchema = z.strictObject({
   scope: nameSchema.optional(),
   labels: labelsSchema.optional(),
   ttlSeconds: ttlSecondsSchema.optional(),
+  snapshots: snapshotPolicySchema.optional(),
+  autoPauseSeconds: profileSchema.shape.autoPauseSeconds,
+  autoResume: profileSchema.shape.autoResume,
   waitSeconds: waitSecondsSchema,
 });
 
-const waitSchema = z.strictObject({ waitSeconds: waitSecondsSchema }).prefault({});
+export const waitSchema = z.strictObject({ waitSeconds: waitSecondsSchema }).prefault({});
 
-const settled = { 200: sandboxSchema, 202: sandboxSchema } as const;
+export const settledSandbox = { 200: sandboxSchema, 202: sandboxSchema } as const;
 
 /** An action that somebody may ask for: the answer is the record, when the action is done or when it is not waited for. */
 function actionRoute<const P extends string>(path: P, summary: string) {
@@ -53,7 +56,7 @@ function actionRoute<const P extends string>(path: P, summary: string) {
     idempotencyKey: true,
     params,
     body: waitSchema,
-    responses: settled,
+    responses: settledSandbox,
   });
 }
 
@@ -133,7 +136,7 @@ export const sandboxRoutes = {
     owned: 'sandbox',
     params,
     query: z.strictObject({ waitSeconds: z.coerce.number().min(0).max(600).default(60) }),
-    responses: settled,
+    responses: settledSandbox,
   }),
   'sandbox.events': route({
     method: 'GET',

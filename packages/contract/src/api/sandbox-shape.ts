@@ -10,6 +10,16 @@ export const sandboxStateSchema = z.enum(sandboxStates);
 
 const nullableTime = z.iso.datetime().nullable();
 
+/** What happens to a sandbox by itself: of its profile, and of whoever created it over that. */
+export const sandboxPolicySchema = z.object({
+  keepTurns: z.int().min(1).describe('how many snapshots of turns are kept, and how many of tools'),
+  perTool: z.boolean().describe('a snapshot after each tool that may change files'),
+  autoPauseSeconds: z.int().min(1).nullable().describe('paused after so long without use'),
+  autoResume: z.boolean().describe('use resumes it when it is paused'),
+});
+
+export type SandboxPolicy = z.infer<typeof sandboxPolicySchema>;
+
 /** A sandbox as every surface shows it. */
 export const sandboxSchema = z.object({
   id: idSchema('sandbox'),
@@ -30,6 +40,14 @@ export const sandboxSchema = z.object({
   blueprintDigest: z.string(),
   persistence: z.enum(['ephemeral', 'persistent']),
   notices: z.array(z.string()).describe('where the backend gives less than the spec asked for'),
+  policy: sandboxPolicySchema,
+  turn: z.int().min(0).describe('the newest turn that was completed; 0 before the first'),
+  head: idSchema('snapshot').nullable().describe('the snapshot that its files were last equal to'),
+  rollbackTo: idSchema('snapshot').nullable().describe('where a rollback that runs leads'),
+  origin: z
+    .object({ sandbox: idSchema('sandbox'), snapshot: idSchema('snapshot') })
+    .nullable()
+    .describe('what it was restored or forked from'),
   createdAt: z.iso.datetime(),
   updatedAt: z.iso.datetime(),
   readyAt: nullableTime,
@@ -51,7 +69,11 @@ const attemptFields = {
 };
 
 /** One try at build and launch. */
-export const attemptSummarySchema = z.object({ ...attemptFields, blueprintDigest: z.string() });
+export const attemptSummarySchema = z.object({
+  ...attemptFields,
+  blueprintDigest: z.string(),
+  fromSnapshot: idSchema('snapshot').nullable().describe('the snapshot that its files come from'),
+});
 
 export type AttemptSummary = z.infer<typeof attemptSummarySchema>;
 

@@ -123,6 +123,16 @@ export const sandboxErrors = {
     'Relax the requirement that the message names, or choose another driver.',
     { status: 422 },
   ),
+  snapshot_exists: row(
+    'conflict',
+    'The sandbox already has a snapshot of this name',
+    'Choose another name, or remove the other one first.',
+  ),
+  max_snapshots_reached: row(
+    'limit',
+    'The sandbox cannot have another snapshot',
+    'Remove some: `caisson snapshots list` shows them.',
+  ),
   snapshots_not_available: row(
     'not_supported',
     'Snapshots are not available on this backend',

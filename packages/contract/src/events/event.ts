@@ -37,6 +37,12 @@ const repairSchema = z.strictObject({
 
 const progressSchema = z.strictObject({ line: z.string().max(500).describe('what a long step is doing') });
 const leaseSchema = z.strictObject({ expiresAt: z.iso.datetime().nullable() });
+const snapshotSchema = z.strictObject({
+  snapshot: idSchema('snapshot'),
+  kind: z.enum(['turn', 'tool', 'named', 'fork']),
+  name: z.string().nullable(),
+  parent: idSchema('snapshot').nullable(),
+});
 const labelsChangedSchema = z.strictObject({ labels: z.record(z.string(), z.string()) });
 
 /** Every type of event with the shape of its data. State events come from the list of states. */
@@ -49,6 +55,9 @@ export const eventTypes = {
   'caisson.sandbox.progress': progressSchema,
   'caisson.sandbox.lease': leaseSchema,
   'caisson.sandbox.labels': labelsChangedSchema,
+  'caisson.sandbox.snapshot': snapshotSchema.describe('it has another snapshot'),
+  'caisson.sandbox.snapshot-removed': snapshotSchema.describe('it has one snapshot less'),
+  'caisson.sandbox.rollback': snapshotSchema.describe('its files are those of the snapshot again'),
 } as const;
 
 export type EventType = keyof typeof eventTypes;

@@ -37,7 +37,7 @@ test('the schema takes a profile with everything in it', () => {
     description: 'all of it',
     sourceRequired: false,
     network: { mode: 'allowlist', allow: ['*.example.org'] },
-    snapshots: { onTurn: true, perTool: false, keepTurns: 20 },
+    snapshots: { perTool: false, keepTurns: 20 },
     pool: { min: 1, max: 5 },
     route: { strategy: 'lowest-cost', drivers: ['oci', 'docker'], maxPricePerHourMicros: 5_000_000 },
     autoPauseSeconds: 600,

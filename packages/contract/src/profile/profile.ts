@@ -73,14 +73,13 @@ export const networkPolicySchema = z.strictObject({
 });
 
 export const snapshotPolicySchema = z.strictObject({
-  onTurn: z.boolean().optional(),
-  perTool: z.boolean().optional(),
+  perTool: z.boolean().optional().describe('a snapshot after each tool that may change files'),
   keepTurns: z
     .int()
     .min(1)
     .max(10_000)
     .optional()
-    .describe('older turn snapshots are pruned; named ones never silently'),
+    .describe('older snapshots of turns, and of tools, are pruned; named ones never silently'),
 });
 
 export const poolPolicySchema = z

@@ -7,6 +7,7 @@ const notFound: Record<NonNullable<Route['owned']>, ErrorCode> = {
   key: 'key_not_found',
   job: 'job_not_found',
   attempt: 'attempt_not_found',
+  snapshot: 'snapshot_not_found',
 };
 
 interface Raw {

@@ -1,4 +1,4 @@
-import type { ResolvedProfile } from '@caisson/contract';
+import type { CreateSandbox, ResolvedProfile, SandboxPolicy } from '@caisson/contract';
 
 /** How long a sandbox lives: what was asked, or what its profile says, and never longer than the profile allows. */
 export function limitTtl(profile: ResolvedProfile | undefined, asked: number | undefined): number | undefined {
@@ -8,6 +8,23 @@ export function limitTtl(profile: ResolvedProfile | undefined, asked: number | u
   return maxTtlSeconds === undefined ? wanted : Math.min(wanted, maxTtlSeconds);
 }
 
+/** A turn of an agent takes minutes: a hundred are a working day, and cost little where snapshots share what is equal. */
+const defaultKeepTurns = 100;
+
+/** What happens to a sandbox by itself: what was asked, or what its profile says. */
+export function policyOf(
+  profile: ResolvedProfile | undefined,
+  asked: Pick<CreateSandbox, 'snapshots' | 'autoPauseSeconds' | 'autoResume'>,
+): SandboxPolicy {
+  const snapshots = { ...profile?.snapshots, ...asked.snapshots };
+  return {
+    keepTurns: snapshots.keepTurns ?? defaultKeepTurns,
+    perTool: snapshots.perTool ?? false,
+    autoPauseSeconds: asked.autoPauseSeconds ?? profile?.autoPauseSeconds ?? null,
+    autoResume: asked.autoResume ?? profile?.autoResume ?? false,
+  };
+}
+
 /** What a profile asks for that this version does not do: said on each sandbox, so that nobody relies on it. */
 export function policyNotices(profile: ResolvedProfile | undefined): string[] {
   if (!profile) return [];
@@ -15,7 +32,6 @@ export function policyNotices(profile: ResolvedProfile | undefined): string[] {
   const missing: [boolean, string][] = [
     [lease?.idleSeconds !== undefined, 'lease.idleSeconds'],
     [lease?.warnSeconds !== undefined, 'lease.warnSeconds'],
-    [profile.snapshots !== undefined, 'snapshots'],
     [profile.pool !== undefined, 'pool'],
     [profile.autoPauseSeconds !== undefined, 'autoPauseSeconds'],
     [profile.autoResume !== undefined, 'autoResume'],

@@ -26,7 +26,7 @@ import type { Store } from '../store/store.ts';
 import { type Caller, canSee, projectOf, requireChange } from '../tenancy/caller.ts';
 import { type Composed, compose } from './compose.ts';
 import { isLost, loseIfGone } from './lose.ts';
-import { limitTtl, policyNotices } from './profile-policy.ts';
+import { limitTtl, policyNotices, policyOf } from './profile-policy.ts';
 import type { Operation, Runner } from './runner.ts';
 import { pausing } from './work.ts';
 import type { WorkContext } from './work-context.ts';
@@ -247,6 +247,7 @@ export class Sandboxes {
       blueprintDigest: composed.digest,
       persistence: composed.blueprint.runtime.persistence,
       expiresAt: ttlSeconds === undefined ? null : Date.now() + ttlSeconds * 1000,
+      policy: policyOf(profile, request),
     };
     const insert = async () =>
       (await store.sandboxes.create(record, newAttempt('create', composed), limits, idempotency)).sandbox;

@@ -11,6 +11,8 @@ export interface NewAttempt {
   readonly resolvedSpec: unknown;
   readonly blueprint: unknown;
   readonly blueprintDigest: string;
+  /** The snapshot that its files come from, in place of an image. */
+  readonly fromSnapshot?: Id<'snapshot'> | null;
 }
 
 export interface AttemptOutcome {
@@ -34,6 +36,7 @@ export async function insertAttempt(tx: Queries, attempt: NewAttempt, row: Sandb
       resolved_spec: JSON.stringify(attempt.resolvedSpec),
       blueprint: JSON.stringify(attempt.blueprint),
       blueprint_digest: attempt.blueprintDigest,
+      from_snapshot: attempt.fromSnapshot ?? null,
       started_at: now,
     })
     .execute();
@@ -84,6 +87,7 @@ const summaryColumns = [
   'reason_message',
   'driver',
   'blueprint_digest',
+  'from_snapshot',
   'started_at',
   'ended_at',
 ] as const;
@@ -106,6 +110,7 @@ function toSummary(row: Pick<AttemptRow, (typeof summaryColumns)[number]>): Atte
       row.reason_code === null ? null : { code: row.reason_code as ReasonCode, message: row.reason_message ?? '' },
     driver: row.driver,
     blueprintDigest: row.blueprint_digest,
+    fromSnapshot: row.from_snapshot as Id<'snapshot'> | null,
     startedAt: isoTime(row.started_at),
     endedAt: isoTime(row.ended_at),
   };

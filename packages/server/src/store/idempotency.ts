@@ -33,6 +33,30 @@ export async function insertIdempotency(
   if (!inserted) throw new CaissonError('idempotency_in_progress');
 }
 
+/** The same for what is done when the transaction is: the answer is there with it. */
+export async function insertAnswer(
+  tx: Queries,
+  request: IdempotentRequest,
+  status: number,
+  body: unknown,
+): Promise<void> {
+  const { caller, key, requestHash } = request;
+  const inserted = await tx
+    .insertInto('idempotency')
+    .values({
+      caller,
+      key,
+      request_hash: requestHash,
+      status,
+      answer: JSON.stringify(body),
+      created_at: Date.now(),
+    })
+    .onConflict((conflict) => conflict.columns(['caller', 'key']).doNothing())
+    .returning('key')
+    .executeTakeFirst();
+  if (!inserted) throw new CaissonError('idempotency_in_progress');
+}
+
 export class IdempotencyStore {
   readonly #database: Database;
 

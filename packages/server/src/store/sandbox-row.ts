@@ -1,4 +1,4 @@
-import type { ActionName, Id, Owner, ReasonCode, Sandbox, SandboxState } from '@caisson/contract';
+import type { ActionName, Id, Owner, ReasonCode, Sandbox, SandboxPolicy, SandboxState } from '@caisson/contract';
 import type { Selectable } from 'kysely';
 import type { SandboxTable } from './schema.ts';
 
@@ -34,6 +34,14 @@ export function toSandbox(row: SandboxRow): Sandbox {
     blueprintDigest: row.blueprint_digest,
     persistence: row.persistence as Sandbox['persistence'],
     notices: JSON.parse(row.notices) as string[],
+    policy: JSON.parse(row.policy) as SandboxPolicy,
+    turn: row.turn,
+    head: row.head as Id<'snapshot'> | null,
+    rollbackTo: row.rollback_to as Id<'snapshot'> | null,
+    origin:
+      row.origin_sandbox === null
+        ? null
+        : { sandbox: row.origin_sandbox as Id<'sandbox'>, snapshot: row.origin_snapshot as Id<'snapshot'> },
     createdAt: isoTime(row.created_at),
     updatedAt: isoTime(row.updated_at),
     readyAt: isoTime(row.ready_at),

@@ -8,6 +8,7 @@ import {
   type Reason,
   refusal,
   type Sandbox,
+  type SandboxPolicy,
   type SandboxState,
   type Standing,
   type StateChange,
@@ -39,6 +40,8 @@ export interface NewSandbox {
   readonly blueprintDigest: string;
   readonly persistence: 'ephemeral' | 'persistent';
   readonly expiresAt: number | null;
+  readonly policy: SandboxPolicy;
+  readonly origin?: Sandbox['origin'];
 }
 
 /** What changes in the record together with a step. */
@@ -52,6 +55,9 @@ export interface StepChange {
   readonly instance?: NewInstance;
   readonly endInstance?: boolean;
   readonly expiresAt?: number | null;
+  /** Where a rollback leads; with the end of one, where its files are now. */
+  readonly rollbackTo?: Id<'snapshot'> | null;
+  readonly head?: Id<'snapshot'> | null;
   readonly idempotency?: IdempotentRequest | undefined;
 }
 
@@ -304,6 +310,8 @@ export class SandboxStore {
         ...(change.notices === undefined ? {} : { notices: JSON.stringify(change.notices) }),
         ...(change.attempt === undefined ? {} : { attempt: change.attempt.id }),
         ...(change.expiresAt === undefined ? {} : { expires_at: change.expiresAt }),
+        ...(change.rollbackTo === undefined ? {} : { rollback_to: change.rollbackTo }),
+        ...(change.head === undefined ? {} : { head: change.head }),
       }))
       .where('id', '=', seen.id)
       .where('state', '=', seen.state)
@@ -370,5 +378,9 @@ function newRow(sandbox: NewSandbox, attempt: Id<'attempt'>, now: number) {
     created_at: now,
     updated_at: now,
     expires_at: sandbox.expiresAt,
+    policy: JSON.stringify(sandbox.policy),
+    origin_sandbox: sandbox.origin?.sandbox ?? null,
+    origin_snapshot: sandbox.origin?.snapshot ?? null,
+    head: sandbox.origin?.snapshot ?? null,
   };
 }

@@ -79,6 +79,12 @@ export interface SandboxTable {
   updated_at: number;
   ready_at: number | null;
   expires_at: number | null;
+  policy: string;
+  turn: Generated<number>;
+  head: string | null;
+  rollback_to: string | null;
+  origin_sandbox: string | null;
+  origin_snapshot: string | null;
 }
 
 export interface AttemptTable {
@@ -95,6 +101,8 @@ export interface AttemptTable {
   resolved_spec: string;
   blueprint: string;
   blueprint_digest: string;
+  /** The snapshot that its files come from, in place of an image. */
+  from_snapshot: string | null;
   started_at: number;
   ended_at: number | null;
 }
@@ -162,6 +170,10 @@ export interface SnapshotTable {
   state: string;
   labels: string;
   created_at: number;
+  scope: string | null;
+  /** What a sandbox made from it is made of: see `SnapshotInputs`. */
+  inputs: string;
+  blueprint_digest: string;
 }
 
 export interface ProcessTable {

@@ -8,6 +8,7 @@ import { JobStore } from './jobs.ts';
 import { KeyStore } from './keys.ts';
 import { migrate } from './migrate.ts';
 import { SandboxStore } from './sandboxes.ts';
+import { SnapshotStore } from './snapshots.ts';
 import { HostStore, TenantStore } from './tenants.ts';
 
 /** The record of everything, whatever the engine. */
@@ -16,6 +17,7 @@ export interface Store {
   readonly installation: string;
   readonly sandboxes: SandboxStore;
   readonly attempts: AttemptStore;
+  readonly snapshots: SnapshotStore;
   readonly events: EventLog;
   readonly jobs: JobStore;
   readonly keys: KeyStore;
@@ -58,6 +60,7 @@ export async function openStore(location: StoreLocation): Promise<Store> {
     events,
     sandboxes: new SandboxStore(database, events, publish),
     attempts: new AttemptStore(database),
+    snapshots: new SnapshotStore(database, events, publish),
     jobs: new JobStore(database),
     keys: new KeyStore(database),
     idempotency: new IdempotencyStore(database),
