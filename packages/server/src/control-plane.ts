@@ -8,9 +8,12 @@ import { Attachments } from './sandbox/attachments.ts';
 import { checkAll } from './sandbox/doctor.ts';
 import { Expiry } from './sandbox/expiry.ts';
 import { Guests } from './sandbox/guests.ts';
+import { Idle } from './sandbox/idle.ts';
+import { InFlight } from './sandbox/in-flight.ts';
 import { Reconciler } from './sandbox/reconciler.ts';
 import { Runner } from './sandbox/runner.ts';
 import { Sandboxes } from './sandbox/sandboxes.ts';
+import { Tools } from './sandbox/tools/tools.ts';
 import { type Deadlines, defaultDeadlines, type WorkContext } from './sandbox/work-context.ts';
 import type { Limits } from './store/limits.ts';
 import { openStore, type Store } from './store/store.ts';
@@ -37,6 +40,7 @@ export interface ControlPlane {
   readonly sandboxes: Sandboxes;
   readonly guests: Guests;
   readonly attachments: Attachments;
+  readonly tools: Tools;
   readonly reconciler: Reconciler;
   readonly keys: Keys;
   readonly metrics: Metrics;
@@ -74,6 +78,7 @@ async function assemble(
   const host = hostname();
   await store.hosts.seen(host, options.version);
   await store.idempotency.prune();
+  await store.toolCalls.prune();
   const backends = await openBackends(folder, store.installation, options.drivers ?? defaultDrivers);
   undo.push(() => backends.close());
   const { drivers, filesystems } = backends;
@@ -85,10 +90,15 @@ async function assemble(
     installation: store.installation,
     driver: (name) => findDriver(drivers, name),
     filesystems,
+    inFlight: new InFlight(),
   };
   const runner = new Runner(work);
   const sandboxes = new Sandboxes({ work, runner, drivers, profiles, limits, host });
-  const guests = new Guests(work, sandboxes);
+  const idle = new Idle(work, runner);
+  undo.push(async () => idle.stop());
+  await idle.start();
+  const guests = new Guests({ work, runner, sandboxes, idle });
+  const tools = new Tools({ work, sandboxes, guests });
   const expiry = new Expiry(work, runner, sandboxes, profiles);
   const reconciler = new Reconciler(work, runner, expiry, drivers);
   for (const driver of drivers) {
@@ -103,7 +113,8 @@ async function assemble(
   const doctor = () => checkAll({ store, drivers, folder: folder.path, filesystems });
   const keys = new Keys(store);
   const attachments = new Attachments();
-  return { store, drivers, profiles, runner, sandboxes, guests, attachments, reconciler, keys, metrics, doctor };
+  const parts = { store, drivers, profiles, runner, sandboxes, guests, attachments, tools };
+  return { ...parts, reconciler, keys, metrics, doctor };
 }
 
 /** The lock is loaded only where there is a Postgres to hold. */

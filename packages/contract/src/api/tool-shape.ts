@@ -65,7 +65,11 @@ export const toolAnswerSchema = z.object({
 export type ToolAnswer = z.infer<typeof toolAnswerSchema>;
 
 /** What a program writes while it runs. The events `answer` and `problem` end the stream. */
-export const toolProgressSchema = z.object({ stream: z.enum(['stdout', 'stderr']), text: z.string() });
+export const toolProgressSchema = z.object({
+  stream: z.enum(['stdout', 'stderr']),
+  text: z.string(),
+  lost: z.int().optional().describe('characters before these that a slow reader missed'),
+});
 
 export type ToolProgress = z.infer<typeof toolProgressSchema>;
 

@@ -12,6 +12,7 @@ import { parseRequest } from './parse-request.ts';
 import { processHandlers } from './process-handlers.ts';
 import { eventHandlers, sandboxHandlers } from './sandbox-handlers.ts';
 import { systemHandlers } from './system-handlers.ts';
+import { toolHandlers } from './tool-handlers.ts';
 import { typingStalledMs, uploadBody, uploadStalledMs } from './upload-body.ts';
 
 /** Who calls a route that needs no key. */
@@ -21,6 +22,7 @@ const handlers: Handlers = {
   ...sandboxHandlers,
   ...processHandlers,
   ...fileHandlers,
+  ...toolHandlers,
   ...eventHandlers,
   ...systemHandlers,
 };
@@ -76,6 +78,10 @@ function callOf(route: Route, request: FastifyRequest, reply: FastifyReply, opti
       if (!raw.writableFinished) leave();
     });
   };
+  const onEnd = (end: () => void) => {
+    if (raw.destroyed) end();
+    else raw.once('close', end);
+  };
   const stalledMs = request.routeOptions.config.route === 'process.stdin' ? typingStalledMs : uploadStalledMs;
   return {
     caller: request.caller ?? nobody,
@@ -85,6 +91,7 @@ function callOf(route: Route, request: FastifyRequest, reply: FastifyReply, opti
     headers: request.headers,
     shutdown,
     onLeft,
+    onEnd,
   } as Call<RouteName>;
 }
 

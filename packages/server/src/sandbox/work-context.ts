@@ -1,6 +1,7 @@
 import type { Driver } from '../drivers/driver.ts';
 import type { Store } from '../store/store.ts';
 import type { Filesystems } from './filesystems.ts';
+import type { InFlight } from './in-flight.ts';
 
 /** How long a driver may take, by what it is asked. Longer and a person has given up; shorter and a slow disk fails. */
 export interface Deadlines {
@@ -23,6 +24,8 @@ export interface WorkContext {
   readonly deadlines: Deadlines;
   readonly installation: string;
   driver(name: string | null): Driver;
+  /** Tools that run. */
+  readonly inFlight: InFlight;
   /** For drivers whose filesystem is ours; absent where there is none of them. */
   readonly filesystems?: Filesystems | undefined;
 }

@@ -33,9 +33,13 @@ export function canSee(caller: Caller, owner: Owner): boolean {
 }
 
 /** A sandbox is changed by its principal, or by a key with `manage`. */
-export function requireChange(caller: Caller, sandbox: Sandbox): void {
+export function mayChange(caller: Caller, sandbox: Sandbox): boolean {
   const own = sandbox.owner.principal === caller.owner.principal && sandbox.owner.project === caller.owner.project;
-  if (!own && !includesScope(caller.scope, 'manage')) {
+  return own || includesScope(caller.scope, 'manage');
+}
+
+export function requireChange(caller: Caller, sandbox: Sandbox): void {
+  if (!mayChange(caller, sandbox)) {
     throw new CaissonError('not_owner', `${sandbox.id} belongs to ${sandbox.owner.principal}`);
   }
 }
