@@ -103,6 +103,8 @@ export interface AttemptTable {
   blueprint_digest: string;
   /** The snapshot that its files come from, in place of an image. */
   from_snapshot: string | null;
+  /** See `AttemptImage`; null until it has succeeded. */
+  image: string | null;
   started_at: number;
   ended_at: number | null;
 }
