@@ -46,6 +46,7 @@ export const serverArrows: Record<string, readonly string[]> = {
     'credits',
     'telemetry',
     'profiles',
+    'turns',
   ],
   routing: ['drivers', 'telemetry'],
   images: ['store', 'storage', 'drivers', 'telemetry'],
