@@ -19,7 +19,7 @@ import { newId } from '@caisson/contract';
 import { HostClient } from '@caisson/guest';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { buildGuest } from '../../packages/guest/build.mjs';
-import { mountsBelow, unmountBelow } from '../../packages/server/src/storage/overlay/mounts.ts';
+import { mountsBelow, unmountBelow } from '../../packages/server/src/storage/layered/mounts.ts';
 import { OverlayStorage } from '../../packages/server/src/storage/overlay/overlay-storage.ts';
 import type { Rootfs } from '../../packages/server/src/storage/storage.ts';
 import { describeStorage, type StorageUnderTest } from './describe-storage.ts';
