@@ -103,7 +103,10 @@ export class Idle {
   #look(id: Id<'sandbox'>, watched: Watched): void {
     const idleMs = this.#visits.count(id) > 0 ? 0 : performance.now() - watched.usedAt;
     const leftMs = watched.seconds * 1000 - idleMs;
-    if (leftMs > 0) return this.#arm(id, watched, leftMs);
+    if (leftMs > 0) {
+      this.#arm(id, watched, leftMs);
+      return;
+    }
     this.#pause(id, watched.seconds).catch(() => {
       // It was used again, or could not be paused now: the idle time begins anew, unless an event has told more.
       if (this.#watched.get(id) === watched) this.#arm(id, watched, watched.seconds * 1000);

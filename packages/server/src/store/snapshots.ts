@@ -10,6 +10,7 @@ import {
   turnName,
 } from '@caisson/contract';
 import type { Selectable } from 'kysely';
+import type { AttemptImage } from './attempts.ts';
 import type { Database, Queries } from './database.ts';
 import { retryDeadlocks, violatedUnique } from './database-errors.ts';
 import type { EventLog } from './events.ts';
@@ -29,6 +30,7 @@ export interface SnapshotInputs {
   readonly persistence: Sandbox['persistence'];
   readonly profile: Sandbox['profile'];
   readonly policy: SandboxPolicy;
+  readonly image: AttemptImage;
 }
 
 export interface NewSnapshot {

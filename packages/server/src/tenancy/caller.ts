@@ -1,4 +1,4 @@
-import { CaissonError, type Id, includesScope, type Owner, type Sandbox, type Scope } from '@caisson/contract';
+import { CaissonError, type Id, includesScope, type Owner, type Scope } from '@caisson/contract';
 
 /** Who makes a request: an owner and what its key may do. The local user of a machine without keys has no key. */
 export interface Caller {
@@ -32,14 +32,14 @@ export function canSee(caller: Caller, owner: Owner): boolean {
   return owner.project === caller.owner.project || includesScope(caller.scope, 'manage');
 }
 
-/** A sandbox is changed by its principal, or by a key with `manage`. */
-export function mayChange(caller: Caller, sandbox: Sandbox): boolean {
-  const own = sandbox.owner.principal === caller.owner.principal && sandbox.owner.project === caller.owner.project;
+/** A sandbox or a snapshot is changed by its principal, or by a key with `manage`. */
+export function mayChange(caller: Caller, { owner }: { readonly owner: Owner }): boolean {
+  const own = owner.principal === caller.owner.principal && owner.project === caller.owner.project;
   return own || includesScope(caller.scope, 'manage');
 }
 
-export function requireChange(caller: Caller, sandbox: Sandbox): void {
-  if (!mayChange(caller, sandbox)) {
-    throw new CaissonError('not_owner', `${sandbox.id} belongs to ${sandbox.owner.principal}`);
+export function requireChange(caller: Caller, thing: { readonly id: string; readonly owner: Owner }): void {
+  if (!mayChange(caller, thing)) {
+    throw new CaissonError('not_owner', `${thing.id} belongs to ${thing.owner.principal}`);
   }
 }

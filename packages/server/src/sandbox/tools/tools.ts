@@ -21,19 +21,27 @@ export interface ToolsContext {
   readonly work: WorkContext;
   readonly sandboxes: Sandboxes;
   readonly guests: Guests;
-  /** Keeps the files as a tool left them. Absent where there are no snapshots. */
-  readonly snapshotAfter?:
-    | ((sandbox: Sandbox, after: { readonly tool: string; readonly callId: string }) => Promise<Id<'snapshot'>>)
-    | undefined;
+  /** Keeps the files as a tool left them. */
+  snapshotAfter(sandbox: Sandbox, after: { readonly tool: string; readonly callId: string }): Promise<Id<'snapshot'>>;
 }
 
 export type OnProgress = (progress: ToolProgress) => void;
+
+/** A sandbox in which a tool is counted as running until `end`. */
+interface Entered {
+  readonly sandbox: Sandbox;
+  readonly guest: GuestClient;
+  readonly end: () => void;
+}
 
 interface Running {
   readonly hash: string;
   readonly answer: Promise<ToolAnswer>;
   readonly listeners: Set<OnProgress>;
 }
+
+/** A pause drains for some minutes at most. */
+const longestSettleSeconds = 600;
 
 /** A pause or a rollback may begin between two looks; so many are an accident, more are a defect. */
 const maxRounds = 20;
@@ -116,7 +124,7 @@ export class Tools {
     const { sandbox, guest, end } = await this.#enter(caller, seen.id, shutdown);
     try {
       await toolCalls.begin(sandbox, callId, call.hash);
-      const answer = await this.#perform(sandbox, guest, call, tell, shutdown);
+      const answer = await this.#perform({ sandbox, guest, end }, call, tell, shutdown);
       try {
         await toolCalls.answer(sandbox.id, callId, answer);
       } catch (error) {
@@ -137,11 +145,7 @@ export class Tools {
    * The guest of a ready sandbox, with the tool counted as running. Whoever pauses it or rolls it back writes the state
    * first and counts afterwards: so the state is read once more behind the count.
    */
-  async #enter(
-    caller: Caller,
-    id: Id<'sandbox'>,
-    shutdown: AbortSignal,
-  ): Promise<{ sandbox: Sandbox; guest: GuestClient; end: () => void }> {
+  async #enter(caller: Caller, id: Id<'sandbox'>, shutdown: AbortSignal): Promise<Entered> {
     const { guests, work, sandboxes } = this.#context;
     for (let round = 0; round < maxRounds; round += 1) {
       const ends: (() => void)[] = [];
@@ -163,8 +167,7 @@ export class Tools {
   }
 
   async #perform(
-    sandbox: Sandbox,
-    guest: GuestClient,
+    { sandbox, guest, end }: Entered,
     { tool, params, request }: ToolCall,
     onProgress: OnProgress,
     shutdown: AbortSignal,
@@ -177,8 +180,9 @@ export class Tools {
       const done = await perform(tool, params, request, { guest, root, shutdown, onProgress });
       const { content, exitCode, error, timedOut = false, truncated = false } = done;
       const durationMs = Math.round((performance.now() - began) * 1000) / 1000;
-      const kept =
-        changesFiles && (request.snapshot ?? sandbox.policy.perTool) ? await this.#keep(sandbox, request) : {};
+      // What was refused has changed nothing.
+      const wantsSnapshot = changesFiles && error === null && (request.snapshot ?? sandbox.policy.perTool);
+      const kept = wantsSnapshot ? await this.#keep(sandbox, request, end) : {};
       return {
         tool,
         callId,
@@ -200,12 +204,21 @@ export class Tools {
     }
   }
 
-  /** A tool that has run has run: that it could not be followed by a snapshot is told with its answer. */
-  async #keep(sandbox: Sandbox, { tool, callId }: ToolRequest): Promise<Partial<ToolAnswer>> {
-    const { snapshotAfter } = this.#context;
+  /**
+   * A tool that has run has run: that it could not be followed by a snapshot is told with its answer. A pause that waits
+   * for it gets its way first; nothing moves in a paused sandbox.
+   */
+  async #keep(sandbox: Sandbox, { tool, callId }: ToolRequest, end: () => void): Promise<Partial<ToolAnswer>> {
+    const { snapshotAfter, sandboxes } = this.#context;
     try {
-      if (!snapshotAfter) throw new CaissonError('snapshots_not_available');
-      return { snapshot: await snapshotAfter(sandbox, { tool, callId }) };
+      try {
+        return { snapshot: await snapshotAfter(sandbox, { tool, callId }) };
+      } catch (error) {
+        if (!hasCode(error, 'sandbox_paused')) throw error;
+        end();
+        await sandboxes.settled(sandbox.id, longestSettleSeconds);
+        return { snapshot: await snapshotAfter(sandbox, { tool, callId }) };
+      }
     } catch (error) {
       if (!(error instanceof CaissonError)) throw error;
       return { notices: [`There is no snapshot after it: ${error.message}`] };
