@@ -4,8 +4,11 @@ import { lineSchema } from '../names.ts';
 import { userSchema } from './process-shape.ts';
 import { type ToolName, toolNames, tools } from './tool-table.ts';
 
-/** What an answer may hold: it is kept for a day, for whoever asks again. */
-export const maxToolOutputBytes = 4 * 1024 * 1024;
+/**
+ * What an answer may hold. It is kept for a day for whoever asks again, and as one event it must fit a reader's memory
+ * also when each byte is escaped.
+ */
+export const maxToolOutputBytes = 1024 * 1024;
 
 /** Each is a limit of the kernel on every process of the call. What a sandbox has as a whole is in its spec. */
 export const toolResourcesSchema = z.strictObject({

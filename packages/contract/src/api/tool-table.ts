@@ -223,6 +223,9 @@ export const tools = {
 } as const satisfies Record<string, ToolDefinition>;
 
 export type ToolName = keyof typeof tools;
+/** What a caller gives. */
+export type ToolInput<N extends ToolName> = z.input<(typeof tools)[N]['params']>;
+/** What the tool gets. */
 export type ToolParams<N extends ToolName> = z.output<(typeof tools)[N]['params']>;
 export const toolNames = Object.keys(tools) as ToolName[];
 
