@@ -137,6 +137,12 @@ describe.skipIf(reason !== undefined)('bash', () => {
     await world.sandbox.exec(`kill ${Number(textOf(answer))}`);
   });
 
+  test('that is not there is told as such, with what to do', async () => {
+    const answer = await run('bash', { command: 'true', env: { PATH: '/nowhere' } });
+    expect(answer).toMatchObject({ exitCode: 127, error: { code: 'tool_not_available' } });
+    expect(answer.error?.hint).toContain('`bash`');
+  });
+
   test('limits of its resources are those of its processes', async () => {
     const limits = { command: 'ulimit -v; ulimit -t; ulimit -n' };
     const answer = await run('bash', limits, { resources: { memoryMiB: 512, cpuSeconds: 7, openFiles: 50 } });

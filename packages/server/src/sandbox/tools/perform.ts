@@ -1,4 +1,4 @@
-import { CaissonError, type ErrorCode, hasCode, type ToolName, type ToolRequest } from '@caisson/contract';
+import { CaissonError, type ErrorCode, hasCode, type ToolName, type ToolRequest, tools } from '@caisson/contract';
 import { timedOutCode } from './run-program.ts';
 import { type ToolContext, type ToolResult, type ToolWork, text } from './tool.ts';
 import { toolWorks } from './tool-works.ts';
@@ -48,8 +48,8 @@ export async function perform(
       return { content: [text(message)], exitCode, error: { code, message, hint } };
     }
     if (context.shutdown.aborted) throw new CaissonError('shutting_down', undefined, { cause: error });
-    // A program has its own time, and says what it wrote in it.
-    if (timeUp.aborted && !(error instanceof CaissonError && error.code === 'shutting_down')) {
+    // A program has its own time, which stands still with the sandbox, and says what it wrote in it.
+    if (timeUp.aborted && !tools[tool].spawns) {
       const said = `its time of ${request.timeoutSeconds} s was up`;
       return { content: [text(said)], exitCode: timedOutCode, timedOut: true, error: null };
     }
