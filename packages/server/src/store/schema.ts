@@ -176,6 +176,7 @@ export interface SnapshotTable {
   /** What a sandbox made from it is made of: see `SnapshotInputs`. */
   inputs: string;
   blueprint_digest: string;
+  frozen_us: number | null;
 }
 
 export interface ProcessTable {
