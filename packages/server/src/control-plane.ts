@@ -100,7 +100,7 @@ async function assemble(
   const guests = new Guests(work, sandboxes);
   const expiry = new Expiry(work, runner, sandboxes, profiles);
   const snapshots = new Snapshots(work, sandboxes);
-  const branches = new Branches({ work, runner, sandboxes, snapshots, limits, host });
+  const branches = new Branches({ work, runner, sandboxes, snapshots, profiles, limits, host });
   const keeper = new SnapshotKeeper(work, snapshots);
   const reconciler = new Reconciler({ work, runner, expiry, keeper, drivers });
   for (const driver of drivers) {
