@@ -40,9 +40,9 @@ export class JoinedTrees {
     return rootfs;
   }
 
-  async unmount(name: string): Promise<void> {
+  async unmount(name: string, options: { readonly later?: boolean } = {}): Promise<void> {
     const point = this.#point(name);
-    await unmount(this.#host, point);
+    await unmount(this.#host, point, options);
     for (const folder of [point, dirname(point)]) {
       await rmdir(folder).catch((error: NodeJS.ErrnoException) => {
         if (error.code !== 'ENOENT') throw error;

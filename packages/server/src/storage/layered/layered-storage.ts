@@ -48,6 +48,7 @@ export class LayeredStorage implements Storage {
   readonly #turns = new Turns();
   /** What is taken from a snapshot must not meet its removal. */
   readonly #snapshots = new SharedTurns();
+  readonly #tidying = new Set<Promise<void>>();
 
   constructor(options: { readonly store: ChangesStore; readonly mounts: string; readonly host: HostClient }) {
     const { store, mounts, host } = options;
@@ -65,6 +66,7 @@ export class LayeredStorage implements Storage {
   }
 
   async close(): Promise<void> {
+    await Promise.all(this.#tidying);
     await this.#store.spare?.close();
   }
 
@@ -166,10 +168,10 @@ export class LayeredStorage implements Storage {
         const fresh = `${place}.next`;
         await this.#pool.discard(fresh);
         await this.#copy(snapshot, { ...from, sandbox, quotaBytes, ids }, fresh, signal);
-        await this.#unmount(sandbox);
+        await this.#unmount(sandbox, { later: true });
         const old = await this.#pool.swap(fresh, place);
         const rootfs = await this.#mount(sandbox);
-        await this.#store.remove(old);
+        this.#tidy(old);
         return rootfs;
       }),
     );
@@ -314,13 +316,22 @@ export class LayeredStorage implements Storage {
     });
   }
 
+  /** Deletes what is in the trash while nobody waits. What cannot be deleted now is when the server starts again. */
+  #tidy(trash: string): void {
+    const tidying = this.#store
+      .remove(trash)
+      .catch(() => {})
+      .finally(() => this.#tidying.delete(tidying));
+    this.#tidying.add(tidying);
+  }
+
   async #mount(sandbox: Id<'sandbox'>): Promise<Rootfs> {
     const recipe = await this.#requireRootfs(sandbox);
     return this.#trees.mount(sandbox, recipe, () => this.#store.attach(this.#pool.rootfs(sandbox)));
   }
 
-  async #unmount(sandbox: Id<'sandbox'>): Promise<void> {
-    await this.#trees.unmount(sandbox);
+  async #unmount(sandbox: Id<'sandbox'>, options: { readonly later?: boolean } = {}): Promise<void> {
+    await this.#trees.unmount(sandbox, options);
     await this.#store.detach(this.#pool.rootfs(sandbox));
   }
 
