@@ -12,6 +12,7 @@ import { Reconciler } from './sandbox/reconciler.ts';
 import { Runner } from './sandbox/runner.ts';
 import { Sandboxes } from './sandbox/sandboxes.ts';
 import { type Deadlines, defaultDeadlines, type WorkContext } from './sandbox/work-context.ts';
+import type { StorageWanted } from './storage-choice.ts';
 import type { Limits } from './store/limits.ts';
 import { openStore, type Store } from './store/store.ts';
 import { Metrics } from './telemetry/metrics.ts';
@@ -22,6 +23,8 @@ export interface ControlPlaneOptions {
   readonly version: string;
   /** The drivers to offer, in order of preference: by name, or as they are, for tests. */
   readonly drivers?: readonly (string | Driver)[] | undefined;
+  /** Where root filesystems are kept, and the dataset of zfs for them. */
+  readonly storage?: StorageWanted | undefined;
   readonly limits?: Partial<Limits> | undefined;
   readonly deadlines?: Partial<Deadlines> | undefined;
   /** Another server took the database over: this one must end. */
@@ -74,7 +77,7 @@ async function assemble(
   const host = hostname();
   await store.hosts.seen(host, options.version);
   await store.idempotency.prune();
-  const backends = await openBackends(folder, store.installation, options.drivers ?? defaultDrivers);
+  const backends = await openBackends(folder, store.installation, options.drivers ?? defaultDrivers, options.storage);
   undo.push(() => backends.close());
   const { drivers, filesystems } = backends;
   const deadlines = { ...defaultDeadlines, ...options.deadlines };
@@ -99,6 +102,7 @@ async function assemble(
     sandboxesByState: () => store.sandboxes.countByState(),
     jobsByState: () => store.jobs.countByState(),
     operations: () => runner.count,
+    pool: async () => filesystems?.room.health(),
   });
   const doctor = () => checkAll({ store, drivers, folder: folder.path, filesystems });
   const keys = new Keys(store);

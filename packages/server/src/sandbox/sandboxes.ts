@@ -248,8 +248,10 @@ export class Sandboxes {
       persistence: composed.blueprint.runtime.persistence,
       expiresAt: ttlSeconds === undefined ? null : Date.now() + ttlSeconds * 1000,
     };
-    const insert = async () =>
-      (await store.sandboxes.create(record, newAttempt('create', composed), limits, idempotency)).sandbox;
+    const insert = async () => {
+      if (route.driver.capabilities.storage === 'ours') await this.#context.work.filesystems?.room.require();
+      return (await store.sandboxes.create(record, newAttempt('create', composed), limits, idempotency)).sandbox;
+    };
     const operation = await runner.enter(record.id, insert, 'create', 'provisioning', {});
     return { ...(await this.#settle(operation, record.id, request.waitSeconds)), created: true };
   }

@@ -71,6 +71,11 @@ export class JoinedTrees {
     }
   }
 
+  /** Whether nothing is mounted. */
+  async isEmpty(): Promise<boolean> {
+    return !existsSync(this.#folder) || (await readdir(this.#folder)).length === 0;
+  }
+
   async #withPoint<T>(use: (point: string) => Promise<T>): Promise<T> {
     const name = newId('request');
     try {

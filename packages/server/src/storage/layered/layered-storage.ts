@@ -5,6 +5,7 @@ import { CaissonError, type Id, newId } from '@caisson/contract';
 import type { HostClient } from '@caisson/guest';
 import { SharedTurns } from '../../turns/shared-turns.ts';
 import { Turns } from '../../turns/turns.ts';
+import { PoolRoom } from '../pool-room.ts';
 import type {
   AdoptRequest,
   CloneRequest,
@@ -48,6 +49,7 @@ export class LayeredStorage implements Storage {
   readonly #turns = new Turns();
   /** What is taken from a snapshot must not meet its removal. */
   readonly #snapshots = new SharedTurns();
+  readonly #room = new PoolRoom(() => this.#store.health());
   readonly #tidying = new Set<Promise<void>>();
 
   constructor(options: { readonly store: ChangesStore; readonly mounts: string; readonly host: HostClient }) {
@@ -68,6 +70,7 @@ export class LayeredStorage implements Storage {
   async close(): Promise<void> {
     await Promise.all(this.#tidying);
     await this.#store.spare?.close();
+    if (await this.#trees.isEmpty()) await this.#store.close?.();
   }
 
   async probe(signal: AbortSignal): Promise<StorageProbe> {
@@ -111,6 +114,7 @@ export class LayeredStorage implements Storage {
       await this.#open();
       if (!this.#pool.has(this.#pool.rootfs(sandbox))) {
         await requireLayers(image);
+        await this.#room.require();
         const limit = this.#limit(quotaBytes ?? null);
         await this.#ranges.with(ownIds, (ids) =>
           this.#make({ ...recipeOf(image), sandbox, quotaBytes: limit, ids, carriedBytes: 0 }),
@@ -185,6 +189,7 @@ export class LayeredStorage implements Storage {
         const recipe = await this.#requireSnapshot(from);
         const place = this.#pool.rootfs(sandbox);
         if (!this.#pool.has(place)) {
+          await this.#room.require();
           await this.#ranges.with(ownIds, (ids) =>
             this.#copy(from, { ...recipe, sandbox, quotaBytes: this.#limit(quotaBytes), ids }, place, signal),
           );
