@@ -17,6 +17,7 @@ import { SnapshotKeeper } from './sandbox/snapshot-keeper.ts';
 import { Snapshots } from './sandbox/snapshots.ts';
 import { Stillness } from './sandbox/stillness.ts';
 import { type Deadlines, defaultDeadlines, type WorkContext } from './sandbox/work-context.ts';
+import type { StorageWanted } from './storage-choice.ts';
 import type { Limits } from './store/limits.ts';
 import { openStore, type Store } from './store/store.ts';
 import { Metrics } from './telemetry/metrics.ts';
@@ -27,6 +28,8 @@ export interface ControlPlaneOptions {
   readonly version: string;
   /** The drivers to offer, in order of preference: by name, or as they are, for tests. */
   readonly drivers?: readonly (string | Driver)[] | undefined;
+  /** Where root filesystems are kept, and the dataset of zfs for them. */
+  readonly storage?: StorageWanted | undefined;
   readonly limits?: Partial<Limits> | undefined;
   readonly deadlines?: Partial<Deadlines> | undefined;
   /** Another server took the database over: this one must end. */
@@ -81,7 +84,7 @@ async function assemble(
   const host = hostname();
   await store.hosts.seen(host, options.version);
   await store.idempotency.prune();
-  const backends = await openBackends(folder, store.installation, options.drivers ?? defaultDrivers);
+  const backends = await openBackends(folder, store.installation, options.drivers ?? defaultDrivers, options.storage);
   undo.push(() => backends.close());
   const { drivers, filesystems } = backends;
   const deadlines = { ...defaultDeadlines, ...options.deadlines };
@@ -111,6 +114,7 @@ async function assemble(
     sandboxesByState: () => store.sandboxes.countByState(),
     jobsByState: () => store.jobs.countByState(),
     operations: () => runner.count,
+    pool: async () => filesystems?.room.health(),
   });
   const doctor = () => checkAll({ store, drivers, folder: folder.path, filesystems });
   const keys = new Keys(store);

@@ -242,8 +242,10 @@ export class Sandboxes {
       expiresAt: ttlSeconds === undefined ? null : Date.now() + ttlSeconds * 1000,
       policy: policyOf(profile, request),
     };
-    const insert = async () =>
-      (await store.sandboxes.create(record, newAttempt('create', composed), limits, idempotency)).sandbox;
+    const insert = async () => {
+      if (route.driver.capabilities.storage === 'ours') await this.#context.work.filesystems?.room.require();
+      return (await store.sandboxes.create(record, newAttempt('create', composed), limits, idempotency)).sandbox;
+    };
     const operation = await runner.enter(record.id, insert, 'create', 'provisioning', {});
     return { ...(await settle(this.#store, operation, record.id, request.waitSeconds)), created: true };
   }

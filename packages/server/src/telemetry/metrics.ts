@@ -5,6 +5,14 @@ export interface MetricSources {
   sandboxesByState(): Promise<Record<string, number>>;
   jobsByState(): Promise<Record<string, number>>;
   operations(): number;
+  /** Bytes and state of where root filesystems lie; nothing where there is no such place. */
+  pool(): Promise<PoolNumbers | undefined>;
+}
+
+export interface PoolNumbers {
+  readonly state: 'ok' | 'warn' | 'critical';
+  readonly totalBytes: number;
+  readonly freeBytes: number;
 }
 
 /** From half a millisecond, where a read answers, to a minute, where a launch is given up. */
@@ -33,6 +41,26 @@ export class Metrics {
     });
     counted('caisson_sandboxes', 'Sandboxes by state.', 'state', registers, () => sources.sandboxesByState());
     counted('caisson_jobs', 'Jobs by state.', 'state', registers, () => sources.jobsByState());
+    counted(
+      'caisson_pool_bytes',
+      'Where root filesystems lie: its size and what is free.',
+      'kind',
+      registers,
+      async () => {
+        const pool = await sources.pool();
+        return pool ? { total: pool.totalBytes, free: pool.freeBytes } : ({} as Record<string, number>);
+      },
+    );
+    counted(
+      'caisson_pool_state',
+      'One at how it is: ok, warn (degraded) or critical.',
+      'state',
+      registers,
+      async () => {
+        const pool = await sources.pool();
+        return pool ? { ok: 0, warn: 0, critical: 0, [pool.state]: 1 } : ({} as Record<string, number>);
+      },
+    );
     new Gauge({
       name: 'caisson_operations',
       help: 'Actions that run at the moment.',
