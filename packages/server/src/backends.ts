@@ -10,6 +10,7 @@ import { FakeDriver } from './drivers/fake/fake-driver.ts';
 import { OciDriver } from './drivers/oci/oci-driver.ts';
 import { Images } from './images/images.ts';
 import { Filesystems } from './sandbox/filesystems.ts';
+import { BtrfsStorage } from './storage/btrfs/btrfs-storage.ts';
 import { OverlayStorage } from './storage/overlay/overlay-storage.ts';
 
 /** The `fake` driver is offered only to those who ask for it: what it makes runs nothing. */
@@ -61,12 +62,11 @@ export async function openBackends(
 
 function openFilesystems(folder: DataFolder, runtime: string, host: HostClient): Filesystems {
   const images = new Images({ folder: folder.file('images'), guestProgram: guestProgram() });
-  const storage = new OverlayStorage({
-    pool: folder.file('storage'),
-    mounts: join(runtime, 'rootfs'),
-    host,
-    spare: true,
-  });
+  const mounts = join(runtime, 'rootfs');
+  const storage =
+    process.env.CAISSON_STORAGE === 'btrfs'
+      ? new BtrfsStorage({ data: folder.path, pool: join(runtime, 'pool'), mounts, host })
+      : new OverlayStorage({ pool: folder.file('storage'), mounts, host, spare: true });
   return new Filesystems(images, storage);
 }
 
