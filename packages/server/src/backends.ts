@@ -65,7 +65,7 @@ function openFilesystems(folder: DataFolder, runtime: string, host: HostClient):
   const mounts = join(runtime, 'rootfs');
   const storage =
     process.env.CAISSON_STORAGE === 'btrfs'
-      ? new BtrfsStorage({ data: folder.path, pool: join(runtime, 'pool'), mounts, host })
+      ? new BtrfsStorage({ data: folder.path, pool: folder.file('pool'), mounts, host })
       : new OverlayStorage({ pool: folder.file('storage'), mounts, host, spare: true });
   return new Filesystems(images, storage);
 }
