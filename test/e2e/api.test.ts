@@ -60,6 +60,7 @@ const samples: Record<RouteName, (id: string) => { path: string; body?: unknown 
   'snapshot.restore': (id) => ({ path: `/v1/snapshots/${id}/restore`, body: {} }),
   'sandbox.rollback': (id) => ({ path: `/v1/sandboxes/${id}/rollback`, body: { snapshot: 'none' } }),
   'sandbox.fork': (id) => ({ path: `/v1/sandboxes/${id}/fork`, body: {} }),
+  'tool.list': () => ({ path: '/v1/tools' }),
   'event.list': () => ({ path: '/v1/events' }),
   'profile.list': () => ({ path: '/v1/profiles' }),
   'profile.get': () => ({ path: '/v1/profiles/blank' }),

@@ -10,6 +10,7 @@ import { migrate } from './migrate.ts';
 import { SandboxStore } from './sandboxes.ts';
 import { SnapshotStore } from './snapshots.ts';
 import { HostStore, TenantStore } from './tenants.ts';
+import { ToolCallStore } from './tool-calls.ts';
 
 /** The record of everything, whatever the engine. */
 export interface Store {
@@ -18,6 +19,7 @@ export interface Store {
   readonly sandboxes: SandboxStore;
   readonly attempts: AttemptStore;
   readonly snapshots: SnapshotStore;
+  readonly toolCalls: ToolCallStore;
   readonly events: EventLog;
   readonly jobs: JobStore;
   readonly keys: KeyStore;
@@ -61,6 +63,7 @@ export async function openStore(location: StoreLocation): Promise<Store> {
     sandboxes: new SandboxStore(database, events, publish),
     attempts: new AttemptStore(database),
     snapshots: new SnapshotStore(database, events, publish),
+    toolCalls: new ToolCallStore(database),
     jobs: new JobStore(database),
     keys: new KeyStore(database),
     idempotency: new IdempotencyStore(database),
