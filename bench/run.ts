@@ -9,6 +9,7 @@ import { Report } from './report.ts';
 import { specBenchmark } from './spec.ts';
 import { createBenchmark, startBenchmark } from './start.ts';
 import { transferBenchmark } from './transfer.ts';
+import { warmBenchmark } from './warm.ts';
 
 const benchmarks = [
   specBenchmark,
@@ -19,6 +20,7 @@ const benchmarks = [
   guestBenchmark,
   execBenchmark,
   coldBenchmark,
+  warmBenchmark,
   transferBenchmark,
   idleBenchmark,
 ];

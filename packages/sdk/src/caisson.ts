@@ -3,6 +3,7 @@ import type { CallAnswer, CallArguments, CallOptions } from './call.ts';
 import { Connection } from './connection.ts';
 import { eventsOf, type ProjectEventOptions } from './events.ts';
 import { Keys } from './keys.ts';
+import { Pools } from './pools.ts';
 import { Profiles } from './profiles.ts';
 import { Sandboxes } from './sandboxes.ts';
 import type { CaissonOptions } from './transport.ts';
@@ -23,6 +24,7 @@ export class Caisson {
   readonly sandboxes: Sandboxes;
   readonly profiles: Profiles;
   readonly keys: Keys;
+  readonly pools: Pools;
   readonly #connection: Connection;
 
   constructor(options: CaissonOptions = {}) {
@@ -30,6 +32,7 @@ export class Caisson {
     this.sandboxes = new Sandboxes(this.#connection);
     this.profiles = new Profiles(this.#connection);
     this.keys = new Keys(this.#connection);
+    this.pools = new Pools(this.#connection);
   }
 
   /** Any route of the API by its name. */

@@ -11,6 +11,7 @@ import { Guests } from './sandbox/guests.ts';
 import { Reconciler } from './sandbox/reconciler.ts';
 import { Runner } from './sandbox/runner.ts';
 import { Sandboxes } from './sandbox/sandboxes.ts';
+import { WarmPools } from './sandbox/warm-pools.ts';
 import { type Deadlines, defaultDeadlines, type WorkContext } from './sandbox/work-context.ts';
 import type { Limits } from './store/limits.ts';
 import { openStore, type Store } from './store/store.ts';
@@ -38,6 +39,7 @@ export interface ControlPlane {
   readonly guests: Guests;
   readonly attachments: Attachments;
   readonly reconciler: Reconciler;
+  readonly pools: WarmPools;
   readonly keys: Keys;
   readonly metrics: Metrics;
   doctor(): Promise<Doctor['checks']>;
@@ -87,7 +89,8 @@ async function assemble(
     filesystems,
   };
   const runner = new Runner(work);
-  const sandboxes = new Sandboxes({ work, runner, drivers, profiles, limits, host });
+  const pools = new WarmPools({ work, runner, drivers, profiles, limits, host });
+  const sandboxes = new Sandboxes({ work, runner, drivers, profiles, limits, host, pools });
   const guests = new Guests(work, sandboxes);
   const expiry = new Expiry(work, runner, sandboxes, profiles);
   const reconciler = new Reconciler(work, runner, expiry, drivers);
@@ -99,11 +102,12 @@ async function assemble(
     sandboxesByState: () => store.sandboxes.countByState(),
     jobsByState: () => store.jobs.countByState(),
     operations: () => runner.count,
+    pools: () => pools.show(),
   });
   const doctor = () => checkAll({ store, drivers, folder: folder.path, filesystems });
   const keys = new Keys(store);
   const attachments = new Attachments();
-  return { store, drivers, profiles, runner, sandboxes, guests, attachments, reconciler, keys, metrics, doctor };
+  return { store, drivers, profiles, runner, sandboxes, guests, attachments, reconciler, pools, keys, metrics, doctor };
 }
 
 /** The lock is loaded only where there is a Postgres to hold. */

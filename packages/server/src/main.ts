@@ -72,6 +72,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       addresses,
       startedAt: new Date().toISOString(),
     });
+    undo.push(() => plane.pools.stop());
+    await plane.pools.open();
     const ready = heartbeat.start();
     const pruning = setInterval(() => plane.store.idempotency.prune().catch(() => {}), pruneEveryMs).unref();
     undo.push(() => clearInterval(pruning));
@@ -120,6 +122,7 @@ async function shutDown(
   );
   try {
     plane.reconciler.stop(reason);
+    plane.pools.stop();
     await Promise.all([heartbeat.stop(), closeApps()]);
     if (options.destroyOnExit) await plane.sandboxes.endAll('its server ended');
     await plane.runner.idle();

@@ -44,6 +44,10 @@ const snapshotSchema = z.strictObject({
   name: z.string().nullable(),
   parent: idSchema('snapshot').nullable(),
 });
+const claimedSchema = z.strictObject({
+  pool: z.string().describe('the profile of the warm pool that it was a member of'),
+  owner: ownerSchema.describe('whose it is from here on'),
+});
 const labelsChangedSchema = z.strictObject({ labels: z.record(z.string(), z.string()) });
 
 /** Every type of event with the shape of its data. State events come from the list of states. */
@@ -54,6 +58,7 @@ export const eventTypes = {
   >),
   'caisson.sandbox.repair': repairSchema,
   'caisson.sandbox.progress': progressSchema,
+  'caisson.sandbox.claimed': claimedSchema.describe('a member of a warm pool has its owner now'),
   'caisson.sandbox.lease': leaseSchema,
   'caisson.sandbox.labels': labelsChangedSchema,
   'caisson.sandbox.snapshot': snapshotSchema.describe('it has another snapshot'),

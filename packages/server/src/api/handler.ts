@@ -5,6 +5,7 @@ import type { ProfileCatalog } from '../profiles/catalog.ts';
 import type { Attachments } from '../sandbox/attachments.ts';
 import type { Guests } from '../sandbox/guests.ts';
 import type { Sandboxes } from '../sandbox/sandboxes.ts';
+import type { WarmPools } from '../sandbox/warm-pools.ts';
 import type { IdempotentRequest } from '../store/idempotency.ts';
 import type { Store } from '../store/store.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
@@ -21,6 +22,7 @@ export interface ApiContext {
   readonly attachments: Attachments;
   readonly feed: EventFeed;
   readonly keys: Keys;
+  readonly pools: WarmPools;
   readonly profiles: ProfileCatalog;
   readonly metrics: Metrics;
   readonly version: string;

@@ -9,6 +9,7 @@ import type { Answer, ApiContext, ByteAnswer, Call, Handler, Handlers } from './
 import type { HttpOptions } from './http-options.ts';
 import { idempotentRequest, runOnce } from './idempotent.ts';
 import { parseRequest } from './parse-request.ts';
+import { poolHandlers } from './pool-handlers.ts';
 import { processHandlers } from './process-handlers.ts';
 import { eventHandlers, sandboxHandlers } from './sandbox-handlers.ts';
 import { systemHandlers } from './system-handlers.ts';
@@ -22,6 +23,7 @@ const handlers: Handlers = {
   ...processHandlers,
   ...fileHandlers,
   ...eventHandlers,
+  ...poolHandlers,
   ...systemHandlers,
 };
 

@@ -32,7 +32,6 @@ export function policyNotices(profile: ResolvedProfile | undefined): string[] {
   const missing: [boolean, string][] = [
     [lease?.idleSeconds !== undefined, 'lease.idleSeconds'],
     [lease?.warnSeconds !== undefined, 'lease.warnSeconds'],
-    [profile.pool !== undefined, 'pool'],
     [profile.autoPauseSeconds !== undefined, 'autoPauseSeconds'],
     [profile.autoResume !== undefined, 'autoResume'],
     [profile.priceClass !== undefined, 'priceClass'],

@@ -128,7 +128,11 @@ export class SnapshotStore {
   }
 
   async inputs(id: string): Promise<SnapshotInputs | undefined> {
-    const row = await this.#database.db.selectFrom('snapshots').select('inputs').where('id', '=', id).executeTakeFirst();
+    const row = await this.#database.db
+      .selectFrom('snapshots')
+      .select('inputs')
+      .where('id', '=', id)
+      .executeTakeFirst();
     return row && (JSON.parse(row.inputs) as SnapshotInputs);
   }
 

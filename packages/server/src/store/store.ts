@@ -7,6 +7,7 @@ import { IdempotencyStore } from './idempotency.ts';
 import { JobStore } from './jobs.ts';
 import { KeyStore } from './keys.ts';
 import { migrate } from './migrate.ts';
+import { PoolStore } from './pools.ts';
 import { SandboxStore } from './sandboxes.ts';
 import { SnapshotStore } from './snapshots.ts';
 import { HostStore, TenantStore } from './tenants.ts';
@@ -18,6 +19,7 @@ export interface Store {
   readonly sandboxes: SandboxStore;
   readonly attempts: AttemptStore;
   readonly snapshots: SnapshotStore;
+  readonly pools: PoolStore;
   readonly events: EventLog;
   readonly jobs: JobStore;
   readonly keys: KeyStore;
@@ -61,6 +63,7 @@ export async function openStore(location: StoreLocation): Promise<Store> {
     sandboxes: new SandboxStore(database, events, publish),
     attempts: new AttemptStore(database),
     snapshots: new SnapshotStore(database, events, publish),
+    pools: new PoolStore(database, events, publish),
     jobs: new JobStore(database),
     keys: new KeyStore(database),
     idempotency: new IdempotencyStore(database),

@@ -5,6 +5,15 @@ export interface MetricSources {
   sandboxesByState(): Promise<Record<string, number>>;
   jobsByState(): Promise<Record<string, number>>;
   operations(): number;
+  pools(): readonly PoolNumbers[];
+}
+
+export interface PoolNumbers {
+  readonly profile: string;
+  readonly ready: number;
+  readonly making: number;
+  readonly taken: number;
+  readonly misses: number;
 }
 
 /** From half a millisecond, where a read answers, to a minute, where a launch is given up. */
@@ -33,6 +42,28 @@ export class Metrics {
     });
     counted('caisson_sandboxes', 'Sandboxes by state.', 'state', registers, () => sources.sandboxesByState());
     counted('caisson_jobs', 'Jobs by state.', 'state', registers, () => sources.jobsByState());
+    new Gauge({
+      name: 'caisson_pool_members',
+      help: 'Members of warm pools, by profile and state.',
+      labelNames: ['profile', 'state'],
+      registers,
+      collect() {
+        this.reset();
+        for (const pool of sources.pools())
+          for (const state of ['ready', 'making'] as const) this.set({ profile: pool.profile, state }, pool[state]);
+      },
+    });
+    new Gauge({
+      name: 'caisson_pool_creates',
+      help: 'Creates that were given a member of a warm pool, and those that found none, since the start.',
+      labelNames: ['profile', 'result'],
+      registers,
+      collect() {
+        this.reset();
+        for (const pool of sources.pools())
+          for (const result of ['taken', 'misses'] as const) this.set({ profile: pool.profile, result }, pool[result]);
+      },
+    });
     new Gauge({
       name: 'caisson_operations',
       help: 'Actions that run at the moment.',

@@ -16,7 +16,9 @@ export async function timeTravel(db: Kysely<unknown>): Promise<void> {
     await schema.alterTable('sandboxes').addColumn(name, 'text').execute();
   }
   for (const name of ['from_snapshot', 'image']) await schema.alterTable('attempts').addColumn(name, 'text').execute();
-  await sql`create index attempts_from_snapshot on attempts (from_snapshot) where from_snapshot is not null`.execute(db);
+  await sql`create index attempts_from_snapshot on attempts (from_snapshot) where from_snapshot is not null`.execute(
+    db,
+  );
   await schema.alterTable('snapshots').addColumn('scope', 'text').execute();
   for (const name of ['inputs', 'blueprint_digest']) {
     await schema
