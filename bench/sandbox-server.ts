@@ -67,7 +67,7 @@ export async function withSandboxServer<T>(work: (server: SandboxServer) => Prom
   return await inTemporaryFolder(async (folder) => {
     mkdirSync(join(folder, 'profiles'));
     writeFileSync(join(folder, 'profiles', 'pooled.json'), JSON.stringify({ name: pooledProfile, version: 1, spec }));
-    const process = await startServerProcess(folder, { drivers: ['oci'] });
+    const process = await startServerProcess(folder, { drivers: ['oci'], more: ['--destroy-on-exit'] });
     const server = new SandboxServer(process.url, readFacts(folder)?.pid ?? 0);
     let runtimeFolder: string | undefined;
     try {
@@ -77,7 +77,6 @@ export async function withSandboxServer<T>(work: (server: SandboxServer) => Prom
       await server.destroy(id);
       return await work(server);
     } finally {
-      await server.fillPool(0).catch(() => {});
       await server.destroyAll().catch((error: Error) => console.error(`bench: left behind: ${error.message}`));
       server.connection.close();
       await process.stop();

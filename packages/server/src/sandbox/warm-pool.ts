@@ -17,7 +17,9 @@ export interface PoolPlan {
   readonly composed: Composed;
   readonly driver: Driver;
   readonly notices: readonly string[];
-  /** What a member can stand in for; the name of the pool in the store. */
+  /** What a member can stand in for. */
+  readonly content: string;
+  /** The name of the pool in the store: its profile, and the content. */
   readonly key: string;
 }
 
@@ -126,8 +128,8 @@ export class WarmPool {
 function planOf(profile: ResolvedProfile, drivers: readonly Driver[]): PoolPlan {
   const composed = compose(profile, {}, {});
   const { driver, notices } = chooseDriver(drivers, composed.blueprint, profile.route?.drivers);
-  const key = [profileRef(profile), contentOf(driver.name, composed.digest)].join(' ');
-  return { composed, driver, notices, key };
+  const content = contentOf(driver.name, composed.digest);
+  return { composed, driver, notices, content, key: `${profileRef(profile)} ${content}` };
 }
 
 /** Whatever words a request used: with the same driver and digest it gets the same sandbox. */
