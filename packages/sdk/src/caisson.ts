@@ -6,6 +6,7 @@ import { Keys } from './keys.ts';
 import { Pools } from './pools.ts';
 import { Profiles } from './profiles.ts';
 import { Sandboxes } from './sandboxes.ts';
+import { Snapshots } from './snapshots.ts';
 import type { CaissonOptions } from './transport.ts';
 
 /**
@@ -22,6 +23,7 @@ import type { CaissonOptions } from './transport.ts';
  */
 export class Caisson {
   readonly sandboxes: Sandboxes;
+  readonly snapshots: Snapshots;
   readonly profiles: Profiles;
   readonly keys: Keys;
   readonly pools: Pools;
@@ -30,6 +32,7 @@ export class Caisson {
   constructor(options: CaissonOptions = {}) {
     this.#connection = new Connection(options);
     this.sandboxes = new Sandboxes(this.#connection);
+    this.snapshots = new Snapshots(this.#connection, this.sandboxes);
     this.profiles = new Profiles(this.#connection);
     this.keys = new Keys(this.#connection);
     this.pools = new Pools(this.#connection);

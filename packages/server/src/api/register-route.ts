@@ -12,6 +12,7 @@ import { parseRequest } from './parse-request.ts';
 import { poolHandlers } from './pool-handlers.ts';
 import { processHandlers } from './process-handlers.ts';
 import { eventHandlers, sandboxHandlers } from './sandbox-handlers.ts';
+import { snapshotHandlers } from './snapshot-handlers.ts';
 import { systemHandlers } from './system-handlers.ts';
 import { typingStalledMs, uploadBody, uploadStalledMs } from './upload-body.ts';
 
@@ -22,6 +23,7 @@ const handlers: Handlers = {
   ...sandboxHandlers,
   ...processHandlers,
   ...fileHandlers,
+  ...snapshotHandlers,
   ...eventHandlers,
   ...poolHandlers,
   ...systemHandlers,

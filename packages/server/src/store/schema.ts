@@ -80,7 +80,7 @@ export interface SandboxTable {
   updated_at: number;
   ready_at: number | null;
   expires_at: number | null;
-  policy: string;
+  policy: Generated<string>;
   turn: Generated<number>;
   head: string | null;
   rollback_to: string | null;
