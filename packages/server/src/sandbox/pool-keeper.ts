@@ -110,7 +110,8 @@ export class PoolKeeper {
     const leaving = [...this.#members.leaving].find((id) => !this.#members.ending.has(id));
     const making = pools.reduce((sum, pool) => sum + pool.making.size, 0);
     const isFull = making + this.#members.ending.size >= atOnce;
-    const nextMs = isFull || (!lacking && leaving === undefined) ? lookMs : this.#standBackMs(now);
+    const idleMs = Math.min(lookMs, ...pools.map((pool) => pool.pauseMs(now)));
+    const nextMs = isFull || (!lacking && leaving === undefined) ? idleMs : this.#standBackMs(now);
     if (nextMs === 0) {
       this.#heldSince = undefined;
       if (lacking?.plan) void this.#make(lacking, lacking.plan);

@@ -71,6 +71,11 @@ export class WarmPool {
     return now < this.#pausedUntil ? 0 : this.wanted(now) - this.ready.length - this.making.size;
   }
 
+  /** How long until it is tried again after a failure. */
+  pauseMs(now: number): number {
+    return this.#pausedUntil > now ? this.#pausedUntil - now : Number.POSITIVE_INFINITY;
+  }
+
   /** Those that are to be ended: too old, of an image that is no longer meant, or too many. */
   surplus(now: number): PoolMember[] {
     const isStale = ({ madeAt, image }: PoolMember) =>
