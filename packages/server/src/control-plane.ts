@@ -18,6 +18,7 @@ import { SnapshotKeeper } from './sandbox/snapshot-keeper.ts';
 import { Snapshots } from './sandbox/snapshots.ts';
 import { Stillness } from './sandbox/stillness.ts';
 import { Tools } from './sandbox/tools/tools.ts';
+import { WarmPools } from './sandbox/warm-pools.ts';
 import { type Deadlines, defaultDeadlines, type WorkContext } from './sandbox/work-context.ts';
 import type { StorageWanted } from './storage-choice.ts';
 import type { Limits } from './store/limits.ts';
@@ -51,6 +52,7 @@ export interface ControlPlane {
   readonly attachments: Attachments;
   readonly tools: Tools;
   readonly reconciler: Reconciler;
+  readonly pools: WarmPools;
   readonly keys: Keys;
   readonly metrics: Metrics;
   doctor(): Promise<Doctor['checks']>;
@@ -103,7 +105,8 @@ async function assemble(
     inFlight: new InFlight(),
   };
   const runner = new Runner(work);
-  const sandboxes = new Sandboxes({ work, runner, drivers, profiles, limits, host });
+  const pools = new WarmPools({ work, runner, drivers, profiles, limits, host });
+  const sandboxes = new Sandboxes({ work, runner, drivers, profiles, limits, host, pools });
   const idle = new Idle(work, runner);
   undo.push(async () => idle.stop());
   await idle.start();
@@ -127,7 +130,8 @@ async function assemble(
     sandboxesByState: () => store.sandboxes.countByState(),
     jobsByState: () => store.jobs.countByState(),
     operations: () => runner.count,
-    pool: async () => filesystems?.room.health(),
+    storage: async () => filesystems?.room.health(),
+    pools: () => pools.show(),
   });
   const doctor = () => checkAll({ store, drivers, folder: folder.path, filesystems });
   const keys = new Keys(store);
@@ -144,6 +148,7 @@ async function assemble(
     attachments,
     tools,
     reconciler,
+    pools,
     keys,
     metrics,
     doctor,
