@@ -288,7 +288,7 @@ describe('the policies of a profile', () => {
 
   test('what is not honoured yet is said on the sandbox', async () => {
     const { notices } = await create({ profile: 'short' });
-    expect(notices).toContain('`pool` of the profile is not honoured yet.');
+    expect(notices).toContain('`priceClass` of the profile is not honoured yet.');
     expect(notices).not.toContain('`lease.atExpiry` of the profile is not honoured yet.');
   });
 

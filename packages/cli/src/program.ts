@@ -12,6 +12,7 @@ import { addGet } from './commands/get.ts';
 import { addKeys } from './commands/keys.ts';
 import { addList } from './commands/list.ts';
 import { addLogs } from './commands/logs.ts';
+import { addPool } from './commands/pool.ts';
 import { addKill, addPs } from './commands/processes.ts';
 import { addProfile } from './commands/profile.ts';
 import { addServe } from './commands/serve.ts';
@@ -69,6 +70,7 @@ export function buildProgram(invocation: Invocation, screen: Screen, outcome: { 
   addEvents(program, context);
   addSpec(program, context);
   addProfile(program, context);
+  addPool(program, context);
   addKeys(program, context);
   addServe(program, context);
   addStopServer(program, context);

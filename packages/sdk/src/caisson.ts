@@ -3,6 +3,7 @@ import type { CallAnswer, CallArguments, CallOptions } from './call.ts';
 import { Connection } from './connection.ts';
 import { eventsOf, type ProjectEventOptions } from './events.ts';
 import { Keys } from './keys.ts';
+import { Pools } from './pools.ts';
 import { Profiles } from './profiles.ts';
 import { Sandboxes } from './sandboxes.ts';
 import { Snapshots } from './snapshots.ts';
@@ -25,6 +26,7 @@ export class Caisson {
   readonly snapshots: Snapshots;
   readonly profiles: Profiles;
   readonly keys: Keys;
+  readonly pools: Pools;
   readonly #connection: Connection;
 
   constructor(options: CaissonOptions = {}) {
@@ -33,6 +35,7 @@ export class Caisson {
     this.snapshots = new Snapshots(this.#connection, this.sandboxes);
     this.profiles = new Profiles(this.#connection);
     this.keys = new Keys(this.#connection);
+    this.pools = new Pools(this.#connection);
   }
 
   /** Any route of the API by its name. */

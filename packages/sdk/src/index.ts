@@ -17,6 +17,7 @@ export {
   hasCode,
   type JsonRouteName,
   type Owner,
+  type Pool,
   type ProcessExit,
   type ProcessRecord,
   type Profile,
@@ -56,6 +57,7 @@ export type {
 export type { Keys, NewKey } from './keys.ts';
 export type { OutputChunk } from './output-cursor.ts';
 export type { Page } from './pages.ts';
+export type { PoolBounds, Pools } from './pools.ts';
 export type { Process, WaitOptions } from './process.ts';
 export type { Processes } from './processes.ts';
 export type { Profiles } from './profiles.ts';

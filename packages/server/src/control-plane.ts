@@ -18,7 +18,9 @@ import { SnapshotKeeper } from './sandbox/snapshot-keeper.ts';
 import { Snapshots } from './sandbox/snapshots.ts';
 import { Stillness } from './sandbox/stillness.ts';
 import { Tools } from './sandbox/tools/tools.ts';
+import { WarmPools } from './sandbox/warm-pools.ts';
 import { type Deadlines, defaultDeadlines, type WorkContext } from './sandbox/work-context.ts';
+import type { StorageWanted } from './storage-choice.ts';
 import type { Limits } from './store/limits.ts';
 import { openStore, type Store } from './store/store.ts';
 import { Metrics } from './telemetry/metrics.ts';
@@ -29,6 +31,8 @@ export interface ControlPlaneOptions {
   readonly version: string;
   /** The drivers to offer, in order of preference: by name, or as they are, for tests. */
   readonly drivers?: readonly (string | Driver)[] | undefined;
+  /** Where root filesystems are kept, and the dataset of zfs for them. */
+  readonly storage?: StorageWanted | undefined;
   readonly limits?: Partial<Limits> | undefined;
   readonly deadlines?: Partial<Deadlines> | undefined;
   /** Another server took the database over: this one must end. */
@@ -48,6 +52,7 @@ export interface ControlPlane {
   readonly attachments: Attachments;
   readonly tools: Tools;
   readonly reconciler: Reconciler;
+  readonly pools: WarmPools;
   readonly keys: Keys;
   readonly metrics: Metrics;
   doctor(): Promise<Doctor['checks']>;
@@ -85,7 +90,7 @@ async function assemble(
   await store.hosts.seen(host, options.version);
   await store.idempotency.prune();
   await store.toolCalls.prune();
-  const backends = await openBackends(folder, store.installation, options.drivers ?? defaultDrivers);
+  const backends = await openBackends(folder, store.installation, options.drivers ?? defaultDrivers, options.storage);
   undo.push(() => backends.close());
   const { drivers, filesystems } = backends;
   const deadlines = { ...defaultDeadlines, ...options.deadlines };
@@ -100,7 +105,8 @@ async function assemble(
     inFlight: new InFlight(),
   };
   const runner = new Runner(work);
-  const sandboxes = new Sandboxes({ work, runner, drivers, profiles, limits, host });
+  const pools = new WarmPools({ work, runner, drivers, profiles, limits, host });
+  const sandboxes = new Sandboxes({ work, runner, drivers, profiles, limits, host, pools });
   const idle = new Idle(work, runner);
   undo.push(async () => idle.stop());
   await idle.start();
@@ -113,7 +119,7 @@ async function assemble(
     guests,
     snapshotAfter: (sandbox, call) => snapshots.tool(sandbox, call),
   });
-  const branches = new Branches({ work, runner, sandboxes, snapshots, limits, host });
+  const branches = new Branches({ work, runner, sandboxes, snapshots, profiles, limits, host });
   const keeper = new SnapshotKeeper(work, snapshots);
   const reconciler = new Reconciler({ work, runner, expiry, keeper, drivers });
   for (const driver of drivers) {
@@ -124,6 +130,8 @@ async function assemble(
     sandboxesByState: () => store.sandboxes.countByState(),
     jobsByState: () => store.jobs.countByState(),
     operations: () => runner.count,
+    storage: async () => filesystems?.room.health(),
+    pools: () => pools.show(),
   });
   const doctor = () => checkAll({ store, drivers, folder: folder.path, filesystems });
   const keys = new Keys(store);
@@ -140,6 +148,7 @@ async function assemble(
     attachments,
     tools,
     reconciler,
+    pools,
     keys,
     metrics,
     doctor,

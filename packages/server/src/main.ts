@@ -72,6 +72,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       addresses,
       startedAt: new Date().toISOString(),
     });
+    undo.push(() => plane.pools.stop());
+    await plane.pools.open();
     const ready = heartbeat.start();
     const prune = () => Promise.all([plane.store.idempotency.prune(), plane.store.toolCalls.prune()]).catch(() => {});
     const pruning = setInterval(prune, pruneEveryMs).unref();
@@ -121,6 +123,7 @@ async function shutDown(
   );
   try {
     plane.reconciler.stop(reason);
+    plane.pools.stop();
     await Promise.all([heartbeat.stop(), closeApps()]);
     if (options.destroyOnExit) await plane.sandboxes.endAll('its server ended');
     await plane.runner.idle();

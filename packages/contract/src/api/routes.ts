@@ -1,4 +1,5 @@
 import { fileRoutes } from './file-routes.ts';
+import { poolRoutes } from './pool-routes.ts';
 import { processRoutes } from './process-routes.ts';
 import type { IsJson, Route } from './route.ts';
 import { sandboxRoutes } from './sandbox-routes.ts';
@@ -13,6 +14,7 @@ export const routes = {
   ...fileRoutes,
   ...snapshotRoutes,
   ...toolRoutes,
+  ...poolRoutes,
   ...systemRoutes,
 } as const satisfies Record<string, Route>;
 

@@ -8,6 +8,7 @@ import type { Guests } from '../sandbox/guests.ts';
 import type { Sandboxes } from '../sandbox/sandboxes.ts';
 import type { Snapshots } from '../sandbox/snapshots.ts';
 import type { Tools } from '../sandbox/tools/tools.ts';
+import type { WarmPools } from '../sandbox/warm-pools.ts';
 import type { IdempotentRequest } from '../store/idempotency.ts';
 import type { Store } from '../store/store.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
@@ -27,6 +28,7 @@ export interface ApiContext {
   readonly tools: Tools;
   readonly feed: EventFeed;
   readonly keys: Keys;
+  readonly pools: WarmPools;
   readonly profiles: ProfileCatalog;
   readonly metrics: Metrics;
   readonly version: string;

@@ -9,6 +9,7 @@ import type { Answer, ApiContext, ByteAnswer, Call, Handler, Handlers } from './
 import type { HttpOptions } from './http-options.ts';
 import { idempotentRequest, runOnce } from './idempotent.ts';
 import { parseRequest } from './parse-request.ts';
+import { poolHandlers } from './pool-handlers.ts';
 import { processHandlers } from './process-handlers.ts';
 import { eventHandlers, sandboxHandlers } from './sandbox-handlers.ts';
 import { snapshotHandlers } from './snapshot-handlers.ts';
@@ -26,6 +27,7 @@ const handlers: Handlers = {
   ...snapshotHandlers,
   ...toolHandlers,
   ...eventHandlers,
+  ...poolHandlers,
   ...systemHandlers,
 };
 

@@ -39,7 +39,6 @@ export function policyNotices(profile: ResolvedProfile | undefined): string[] {
   const missing: [boolean, string][] = [
     [lease?.idleSeconds !== undefined, 'lease.idleSeconds'],
     [lease?.warnSeconds !== undefined, 'lease.warnSeconds'],
-    [profile.pool !== undefined, 'pool'],
     [profile.priceClass !== undefined, 'priceClass'],
     [route?.strategy !== undefined, 'route.strategy'],
     [route?.hosts !== undefined, 'route.hosts'],

@@ -48,6 +48,15 @@ export class Runner {
     return this.#running.size;
   }
 
+  /** Called at the end of each action. */
+  onEnded: (() => void) | undefined;
+
+  /** How many actions run, or are about to, on sandboxes that are not among these. */
+  countBesides(ids: { has(id: Id<'sandbox'>): boolean }): number {
+    const busy = new Set([...this.#running.keys(), ...this.#entering.keys()]);
+    return [...busy].filter((id) => !ids.has(id)).length;
+  }
+
   /** Begins an action on the sandbox as the caller saw it. Resolves when the transient state is written. */
   begin(
     seen: Sandbox,
@@ -147,6 +156,7 @@ export class Runner {
     const abort = new AbortController();
     const done = this.#perform(sandbox, action, abort.signal, { replaced, first }).finally(() => {
       if (this.#running.get(sandbox.id) === operation) this.#running.delete(sandbox.id);
+      this.onEnded?.();
     });
     // Whoever waits sees the failure; when nobody waits the record tells it.
     done.catch(() => {});

@@ -24,11 +24,12 @@ import type { Limits } from '../store/limits.ts';
 import type { NewSandbox, SandboxFilter } from '../store/sandboxes.ts';
 import type { Store } from '../store/store.ts';
 import { type Caller, canSee, projectOf, requireChange } from '../tenancy/caller.ts';
-import { type Composed, compose } from './compose.ts';
+import { type Composed, compose, newAttempt } from './compose.ts';
 import { isLost, loseIfGone } from './lose.ts';
 import { type Outcome, settle } from './outcome.ts';
 import { driverNotices, limitTtl, policyNotices, policyOf } from './profile-policy.ts';
 import type { Operation, Runner } from './runner.ts';
+import type { WarmPools } from './warm-pools.ts';
 import { pausing } from './work.ts';
 import type { WorkContext } from './work-context.ts';
 
@@ -39,6 +40,7 @@ export interface SandboxesContext {
   readonly profiles: ProfileCatalog;
   readonly limits: Limits;
   readonly host: string;
+  readonly pools?: WarmPools;
 }
 
 type CreateRequest = Omit<CreateSandbox, 'waitSeconds'> & { waitSeconds: number };
@@ -251,9 +253,19 @@ export class Sandboxes {
       expiresAt: ttlSeconds === undefined ? null : Date.now() + ttlSeconds * 1000,
       policy,
     };
-    const insert = async () =>
-      (await store.sandboxes.create(record, newAttempt('create', composed), limits, idempotency)).sandbox;
-    const operation = await runner.enter(record.id, insert, 'create', 'provisioning', {});
+    const attempt = newAttempt('create', composed);
+    const claimed = await this.#context.pools?.claim(record, attempt, idempotency);
+    if (claimed) return { sandbox: claimed, settled: true, created: true };
+    const insert = async () => {
+      if (route.driver.capabilities.storage === 'ours') await this.#context.work.filesystems?.room.require();
+      return (await store.sandboxes.create(record, attempt, limits, idempotency)).sandbox;
+    };
+    const enter = () => runner.enter(record.id, insert, 'create', 'provisioning', {});
+    const operation = await enter().catch(async (error) => {
+      // What was made ahead must not keep out somebody who is here.
+      if (isHostFull(error) && (await this.#context.pools?.giveWay())) return enter();
+      throw error;
+    });
     return { ...(await settle(this.#store, operation, record.id, request.waitSeconds)), created: true };
   }
 
@@ -325,9 +337,8 @@ interface Wanted {
   readonly slot: string;
 }
 
-function newAttempt(action: Attempt['action'], composed: Composed) {
-  const { spec, resolvedSpec, blueprint, digest } = composed;
-  return { id: newId('attempt'), action, spec, resolvedSpec, blueprint, blueprintDigest: digest };
+function isHostFull(error: unknown): boolean {
+  return hasCode(error, 'max_sandboxes_reached') && error.context.of === 'host';
 }
 
 function refused(sandbox: { id: string; state: SandboxState }, action: ActionName): CaissonError {

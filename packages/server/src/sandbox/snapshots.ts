@@ -22,7 +22,7 @@ import type { Store } from '../store/store.ts';
 import { type Caller, canSee, projectOf, requireChange } from '../tenancy/caller.ts';
 import { withDeadline } from './deadline.ts';
 import type { Sandboxes } from './sandboxes.ts';
-import { stillOf } from './stillness.ts';
+import { StillMoment } from './stillness.ts';
 import type { WorkContext } from './work-context.ts';
 
 /** A person who keeps more by hand does not find them again; retention takes care of the others. */
@@ -71,18 +71,20 @@ export class Snapshots {
   /** Keeps the files of a sandbox as they are at one moment. What fails leaves nothing. */
   async make(sandbox: Sandbox, wanted: Wanted, idempotency?: IdempotentRequest): Promise<Snapshot> {
     const storage = this.#storage(sandbox);
-    const signal = new AbortController().signal;
-    const snapshot = await this.#work.stillness.take(sandbox.id, signal, async () => {
-      const present = await this.#usable(sandbox.id);
+    // Before it waits for its turn: a rollback takes its time, and whoever asks meanwhile is refused at once.
+    requireFilesOf(sandbox);
+    const never = new AbortController().signal;
+    const snapshot = await this.#work.stillness.take(sandbox.id, never, async (signal) => {
+      const present = await this.#present(sandbox.id);
       const id = newId('snapshot');
       this.#atWork.add(id);
       try {
         await this.#store.snapshots.begin(present, { ...wanted, id, inputs: await this.#inputs(present) });
-        const still = stillOf(this.#work.driver(present.driver), present);
+        const moment = new StillMoment(this.#work.driver(present.driver), present);
         await withDeadline('taking the snapshot', this.#work.deadlines.snapshotMs, signal, (inner) =>
-          storage.snapshot(present.id, id, inner, still),
+          storage.snapshot(present.id, id, inner, moment.run),
         );
-        return await this.#store.snapshots.finish(id, idempotency);
+        return await this.#store.snapshots.finish(id, moment.ms, idempotency);
       } catch (error) {
         await this.discard(id).catch(() => {});
         throw error;
@@ -196,12 +198,10 @@ export class Snapshots {
     return sandbox;
   }
 
-  async #usable(id: Id<'sandbox'>): Promise<Sandbox> {
+  async #present(id: Id<'sandbox'>): Promise<Sandbox> {
     const sandbox = await this.#store.sandboxes.get(id);
     if (!sandbox) throw new CaissonError('sandbox_not_found', `there is no sandbox ${id}`);
-    const hasFiles = sandbox.state !== 'stopped' || sandbox.persistence === 'persistent';
-    if (canUse('snapshot', sandbox.state) && hasFiles) return sandbox;
-    throw new CaissonError(refusal(sandbox.state), `${id} is ${sandbox.state}: it has no files to keep now`);
+    return requireFilesOf(sandbox);
   }
 
   #storage(sandbox: Sandbox): Storage {
@@ -221,4 +221,10 @@ export class Snapshots {
     const { driver, persistence, profile, policy } = sandbox;
     return { spec, resolvedSpec, blueprint, driver: driver ?? '', persistence, profile, policy, image };
   }
+}
+
+function requireFilesOf(sandbox: Sandbox): Sandbox {
+  const { id, state, persistence } = sandbox;
+  if (canUse('snapshot', state) && (state !== 'stopped' || persistence === 'persistent')) return sandbox;
+  throw new CaissonError(refusal(state), `${id} is ${state}: it has no files to keep now`);
 }

@@ -28,6 +28,7 @@ export interface Schema {
   processes: ProcessTable;
   tool_calls: ToolCallTable;
   ledger: LedgerTable;
+  pools: { profile: string; min_members: number; max_members: number; updated_at: number };
 }
 
 export interface ApiKeyTable {
@@ -86,6 +87,9 @@ export interface SandboxTable {
   rollback_to: string | null;
   origin_sandbox: string | null;
   origin_snapshot: string | null;
+  /** The warm pool that it is a member of, and which image its files came from where that may change. */
+  pool: string | null;
+  pool_image: string | null;
 }
 
 export interface AttemptTable {
@@ -177,6 +181,7 @@ export interface SnapshotTable {
   /** What a sandbox made from it is made of: see `SnapshotInputs`. */
   inputs: string;
   blueprint_digest: string;
+  frozen_us: number | null;
 }
 
 export interface ProcessTable {

@@ -7,6 +7,7 @@ import { IdempotencyStore } from './idempotency.ts';
 import { JobStore } from './jobs.ts';
 import { KeyStore } from './keys.ts';
 import { migrate } from './migrate.ts';
+import { PoolStore } from './pools.ts';
 import { SandboxStore } from './sandboxes.ts';
 import { SnapshotStore } from './snapshots.ts';
 import { HostStore, TenantStore } from './tenants.ts';
@@ -20,6 +21,7 @@ export interface Store {
   readonly attempts: AttemptStore;
   readonly snapshots: SnapshotStore;
   readonly toolCalls: ToolCallStore;
+  readonly pools: PoolStore;
   readonly events: EventLog;
   readonly jobs: JobStore;
   readonly keys: KeyStore;
@@ -64,6 +66,7 @@ export async function openStore(location: StoreLocation): Promise<Store> {
     attempts: new AttemptStore(database),
     snapshots: new SnapshotStore(database, events, publish),
     toolCalls: new ToolCallStore(database),
+    pools: new PoolStore(database, events, publish),
     jobs: new JobStore(database),
     keys: new KeyStore(database),
     idempotency: new IdempotencyStore(database),
