@@ -132,6 +132,17 @@ describe('a pause', () => {
   }, 90_000);
 });
 
+test('a tool whose sandbox goes away ends with it, frozen or not', async () => {
+  for (const pause of [false, true]) {
+    const sandbox = await create();
+    const tool = sandbox.tools.run('bash', { command: 'sleep 60' }, { callId: 'x' }).catch((error) => error.code);
+    await sleep(300);
+    if (pause) await sandbox.pause({ drainSeconds: 0 });
+    await sandbox.destroy();
+    expect(['instance_lost', 'sandbox_destroyed', 'guest_failed']).toContain(await tool);
+  }
+}, 60_000);
+
 describe('by itself', () => {
   test('an idle sandbox is paused, and says why', async () => {
     const sandbox = await create({ autoPauseSeconds: 1 });

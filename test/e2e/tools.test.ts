@@ -69,6 +69,11 @@ describe.skipIf(reason !== undefined)('files', () => {
     expect(textOf(cut)).toHaveLength(100);
   });
 
+  test('a search whose time is up is ended', async () => {
+    const answer = await run('grep', { pattern: 'no such words', path: '/usr' }, { timeoutSeconds: 0.01 });
+    expect(answer).toMatchObject({ exitCode: 124, timedOut: true, error: null });
+  });
+
   test('what is not text comes as bytes, and bytes can be written', async () => {
     const base64 = Buffer.from([137, 80, 78, 71, 0, 255]).toString('base64');
     await run('write_file', { path: at('a.png'), content: base64, encoding: 'base64', mode: 0o600 });
