@@ -9,6 +9,7 @@ import { Report } from './report.ts';
 import { specBenchmark } from './spec.ts';
 import { createBenchmark, startBenchmark } from './start.ts';
 import { transferBenchmark } from './transfer.ts';
+import { travelBenchmark } from './travel.ts';
 import { warmBenchmark } from './warm.ts';
 
 const benchmarks = [
@@ -22,6 +23,7 @@ const benchmarks = [
   coldBenchmark,
   warmBenchmark,
   transferBenchmark,
+  travelBenchmark,
   idleBenchmark,
 ];
 

@@ -17,14 +17,22 @@ export interface Traces {
 /** Everything on this machine that belongs to sandboxes of the installation; empty when nothing does. */
 export async function leftovers(traces: Traces): Promise<string[]> {
   const { dataFolder, runtimeFolder } = traces;
+  // The pool is the installation's, and stays mounted while there is a server.
+  const pool = join(runtimeFolder, 'pool');
   const mounts = [...(await mountsBelow(dataFolder)), ...(await mountsBelow(runtimeFolder))];
   return [
     ...cgroupsOf(traces.sandboxes).map((path) => `cgroup ${path}`),
-    ...mounts.map((point) => `mount ${point}`),
+    ...mounts.filter((point) => point !== pool).map((point) => `mount ${point}`),
     ...loopDevices(dataFolder).map((device) => `loop device ${device}`),
     ...processes(traces),
-    ...entriesBelow(runtimeFolder).filter(isUnexpected),
-    ...['rootfs', 'making', 'trash', 'snapshots'].flatMap((name) => entriesBelow(join(dataFolder, 'storage', name))),
+    ...namesIn(runtimeFolder)
+      .map((name) => join(runtimeFolder, name))
+      .filter((path) => path !== pool)
+      .flatMap((path) => [path, ...entriesBelow(path)])
+      .filter(isUnexpected),
+    ...[join(dataFolder, 'storage'), pool].flatMap((folder) =>
+      ['rootfs', 'making', 'trash', 'snapshots'].flatMap((name) => entriesBelow(join(folder, name))),
+    ),
   ];
 }
 
@@ -74,11 +82,12 @@ function processes({ dataFolder, runtimeFolder, sandboxes, namespaces, helpers }
   return found;
 }
 
-/** Files of disks that a loop device still holds, also those that were deleted meanwhile. */
+/** Files of disks that a loop device still holds, also those that were deleted meanwhile; the pool is none of them. */
 function loopDevices(dataFolder: string): string[] {
-  return namesIn('/sys/block').filter((name) =>
-    readText(`/sys/block/${name}/loop/backing_file`).startsWith(`${dataFolder}/`),
-  );
+  return namesIn('/sys/block').filter((name) => {
+    const file = readText(`/sys/block/${name}/loop/backing_file`).trim();
+    return file.startsWith(`${dataFolder}/`) && file !== join(dataFolder, 'pool.btrfs');
+  });
 }
 
 /** What was found out about the runtimes stays, and so do the folders themselves. */

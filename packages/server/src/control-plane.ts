@@ -18,6 +18,7 @@ import { Snapshots } from './sandbox/snapshots.ts';
 import { Stillness } from './sandbox/stillness.ts';
 import { WarmPools } from './sandbox/warm-pools.ts';
 import { type Deadlines, defaultDeadlines, type WorkContext } from './sandbox/work-context.ts';
+import type { StorageWanted } from './storage-choice.ts';
 import type { Limits } from './store/limits.ts';
 import { openStore, type Store } from './store/store.ts';
 import { Metrics } from './telemetry/metrics.ts';
@@ -28,6 +29,8 @@ export interface ControlPlaneOptions {
   readonly version: string;
   /** The drivers to offer, in order of preference: by name, or as they are, for tests. */
   readonly drivers?: readonly (string | Driver)[] | undefined;
+  /** Where root filesystems are kept, and the dataset of zfs for them. */
+  readonly storage?: StorageWanted | undefined;
   readonly limits?: Partial<Limits> | undefined;
   readonly deadlines?: Partial<Deadlines> | undefined;
   /** Another server took the database over: this one must end. */
@@ -83,7 +86,7 @@ async function assemble(
   const host = hostname();
   await store.hosts.seen(host, options.version);
   await store.idempotency.prune();
-  const backends = await openBackends(folder, store.installation, options.drivers ?? defaultDrivers);
+  const backends = await openBackends(folder, store.installation, options.drivers ?? defaultDrivers, options.storage);
   undo.push(() => backends.close());
   const { drivers, filesystems } = backends;
   const deadlines = { ...defaultDeadlines, ...options.deadlines };
@@ -103,7 +106,7 @@ async function assemble(
   const guests = new Guests(work, sandboxes);
   const expiry = new Expiry(work, runner, sandboxes, profiles);
   const snapshots = new Snapshots(work, sandboxes);
-  const branches = new Branches({ work, runner, sandboxes, snapshots, limits, host });
+  const branches = new Branches({ work, runner, sandboxes, snapshots, profiles, limits, host });
   const keeper = new SnapshotKeeper(work, snapshots);
   const reconciler = new Reconciler({ work, runner, expiry, keeper, drivers });
   for (const driver of drivers) {
@@ -114,7 +117,8 @@ async function assemble(
     sandboxesByState: () => store.sandboxes.countByState(),
     jobsByState: () => store.jobs.countByState(),
     operations: () => runner.count,
-    pools: () => pools.show(),
+    pool: async () => filesystems?.room.health(),
+    warmPools: () => pools.show(),
   });
   const doctor = () => checkAll({ store, drivers, folder: folder.path, filesystems });
   const keys = new Keys(store);

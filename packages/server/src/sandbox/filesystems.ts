@@ -1,5 +1,6 @@
 import type { Id, WorkspaceBlueprint } from '@caisson/contract';
 import type { BaseImage, Images } from '../images/images.ts';
+import { PoolRoom } from '../storage/pool-room.ts';
 import type { Rootfs, Storage } from '../storage/storage.ts';
 import type { AttemptImage } from '../store/attempts.ts';
 
@@ -24,11 +25,17 @@ export interface Prepared {
 export class Filesystems {
   readonly storage: Storage;
   readonly images: Images;
+  /** Why it is this storage, for people. */
+  readonly why: string;
+  /** Whether there is room for another sandbox: who asks first need not begin what would fail. */
+  readonly room: PoolRoom;
   readonly #known = new Map<string, BaseImage>();
 
-  constructor(images: Images, storage: Storage) {
+  constructor(images: Images, storage: Storage, why = 'it was given') {
     this.images = images;
     this.storage = storage;
+    this.why = why;
+    this.room = new PoolRoom(() => storage.health(new AbortController().signal));
   }
 
   /** Idempotent: for a sandbox that has one it answers that, whatever the image is by now. */

@@ -134,12 +134,13 @@ export class PoolKeeper {
     const id = newId('sandbox');
     this.#members.begin(id, pool);
     try {
-      pool.image = await this.#imageOf(plan);
       const record = this.#recordOf(id, pool, plan);
       // Tenants have limits of their own; the system has the bounds of its pools, and the host's.
       const unlimited = { ...limits, sandboxesPerTenant: null };
-      const insert = async () =>
-        (await work.store.sandboxes.create(record, newAttempt('create', plan.composed), unlimited)).sandbox;
+      const insert = async () => {
+        if (plan.driver.capabilities.storage === 'ours') await work.filesystems?.room.require();
+        return (await work.store.sandboxes.create(record, newAttempt('create', plan.composed), unlimited)).sandbox;
+      };
       await (await runner.enter(id, insert, 'create', 'provisioning', {})).done;
       pool.made();
     } catch (error) {
@@ -167,15 +168,17 @@ export class PoolKeeper {
       expiresAt: null,
       policy: policyOf(undefined, {}),
       pool: key,
-      poolImage: pool.image ?? null,
     };
   }
 
   /** A tag may mean another image by now; members of the old one are then replaced. */
   #followImage(pool: WarmPool, now: number): void {
-    if (!pool.plan || pool.ready.length === 0 || now < pool.imageDueAt) return;
+    const { filesystems, deadlines } = this.#context.work;
+    const blueprint = pool.plan?.composed.blueprint;
+    if (!blueprint || !filesystems?.hasChangingImage(blueprint)) return;
+    if (pool.ready.length === 0 || now < pool.imageDueAt) return;
     pool.imageDueAt = now + imageLookMs;
-    this.#imageOf(pool.plan).then(
+    filesystems.imageDigest(blueprint, AbortSignal.timeout(deadlines.prepareMs)).then(
       (image) => {
         pool.image = image;
         this.wake();
@@ -183,12 +186,5 @@ export class PoolKeeper {
       // A registry that does not answer says nothing about what it has.
       () => {},
     );
-  }
-
-  /** The image of the next member, where its name may mean another one tomorrow. */
-  async #imageOf({ composed: { blueprint } }: PoolPlan): Promise<string | null> {
-    const { filesystems, deadlines } = this.#context.work;
-    if (!filesystems?.hasChangingImage(blueprint)) return null;
-    return filesystems.imageDigest(blueprint, AbortSignal.timeout(deadlines.prepareMs));
   }
 }

@@ -247,7 +247,10 @@ export class Sandboxes {
     const attempt = newAttempt('create', composed);
     const claimed = await this.#context.pools?.claim(record, attempt, idempotency);
     if (claimed) return { sandbox: claimed, settled: true, created: true };
-    const insert = async () => (await store.sandboxes.create(record, attempt, limits, idempotency)).sandbox;
+    const insert = async () => {
+      if (route.driver.capabilities.storage === 'ours') await this.#context.work.filesystems?.room.require();
+      return (await store.sandboxes.create(record, attempt, limits, idempotency)).sandbox;
+    };
     const enter = () => runner.enter(record.id, insert, 'create', 'provisioning', {});
     const operation = await enter().catch(async (error) => {
       // What was made ahead must not keep out somebody who is here.

@@ -5,15 +5,23 @@ export interface MetricSources {
   sandboxesByState(): Promise<Record<string, number>>;
   jobsByState(): Promise<Record<string, number>>;
   operations(): number;
-  pools(): readonly PoolNumbers[];
+  /** Bytes and state of where root filesystems lie; nothing where there is no such place. */
+  pool(): Promise<PoolNumbers | undefined>;
+  warmPools(): readonly WarmPoolNumbers[];
 }
 
-export interface PoolNumbers {
+export interface WarmPoolNumbers {
   readonly profile: string;
   readonly ready: number;
   readonly making: number;
   readonly taken: number;
   readonly misses: number;
+}
+
+export interface PoolNumbers {
+  readonly state: 'ok' | 'warn' | 'critical';
+  readonly totalBytes: number;
+  readonly freeBytes: number;
 }
 
 /** From half a millisecond, where a read answers, to a minute, where a launch is given up. */
@@ -42,6 +50,26 @@ export class Metrics {
     });
     counted('caisson_sandboxes', 'Sandboxes by state.', 'state', registers, () => sources.sandboxesByState());
     counted('caisson_jobs', 'Jobs by state.', 'state', registers, () => sources.jobsByState());
+    counted(
+      'caisson_pool_bytes',
+      'Where root filesystems lie: its size and what is free.',
+      'kind',
+      registers,
+      async () => {
+        const pool = await sources.pool();
+        return pool ? { total: pool.totalBytes, free: pool.freeBytes } : ({} as Record<string, number>);
+      },
+    );
+    counted(
+      'caisson_pool_state',
+      'One at how it is: ok, warn (degraded) or critical.',
+      'state',
+      registers,
+      async () => {
+        const pool = await sources.pool();
+        return pool ? { ok: 0, warn: 0, critical: 0, [pool.state]: 1 } : ({} as Record<string, number>);
+      },
+    );
     new Gauge({
       name: 'caisson_pool_members',
       help: 'Members of warm pools, by profile and state.',
@@ -49,7 +77,7 @@ export class Metrics {
       registers,
       collect() {
         this.reset();
-        for (const pool of sources.pools())
+        for (const pool of sources.warmPools())
           for (const state of ['ready', 'making'] as const) this.set({ profile: pool.profile, state }, pool[state]);
       },
     });
@@ -60,7 +88,7 @@ export class Metrics {
       registers,
       collect() {
         this.reset();
-        for (const pool of sources.pools())
+        for (const pool of sources.warmPools())
           for (const result of ['taken', 'misses'] as const) this.set({ profile: pool.profile, result }, pool[result]);
       },
     });
