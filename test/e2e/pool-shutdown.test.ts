@@ -66,6 +66,18 @@ test('a server that ends its sandboxes ends the members of its pools', async () 
   expect(await leftIn(server.folder)).toEqual({ members: [], owned: [], instances: [] });
 });
 
+test('also those that it is just making', async () => {
+  for (let round = 0; round < 5; round += 1) {
+    server = await pooledServer(true);
+    const { url } = server;
+    await Promise.all([1, 2, 3].map(() => call(url, 'POST', '/v1/sandboxes', { body: { profile: 'warm' } })));
+    await new Promise((resolve) => setTimeout(resolve, 28 + round * 2));
+    await server.server.close();
+    expect(await leftIn(server.folder)).toEqual({ members: [], owned: [], instances: [] });
+    if (round < 4) await server.close();
+  }
+});
+
 test('members are counted apart', async () => {
   server = await pooledServer();
   await call(server.url, 'POST', '/v1/sandboxes', { body: { profile: 'warm' } });

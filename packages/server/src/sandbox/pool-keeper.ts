@@ -5,7 +5,7 @@ import type { NewSandbox } from '../store/sandboxes.ts';
 import { newAttempt } from './compose.ts';
 import type { PoolMembers } from './pool-members.ts';
 import { policyOf } from './profile-policy.ts';
-import type { Runner } from './runner.ts';
+import type { Operation, Runner } from './runner.ts';
 import type { PoolPlan, WarmPool } from './warm-pool.ts';
 import type { WorkContext } from './work-context.ts';
 
@@ -39,6 +39,7 @@ export class PoolKeeper {
   #lastAsked = 0;
   #heldSince: number | undefined;
   #isStopped = false;
+  readonly #entering = new Set<Promise<Operation>>();
 
   constructor(context: PoolKeeperContext, members: PoolMembers) {
     this.#context = context;
@@ -50,10 +51,12 @@ export class PoolKeeper {
     this.wake();
   }
 
-  stop(): void {
+  /** Begins nothing any more. Resolves when everything that was begun has its record, by which others find it. */
+  async stop(): Promise<void> {
     this.#isStopped = true;
     clearTimeout(this.#timer);
     this.#context.runner.onEnded = undefined;
+    await Promise.allSettled(this.#entering);
   }
 
   /** Somebody asked for a member: what is to be done for the pools waits a little. */
@@ -141,7 +144,10 @@ export class PoolKeeper {
         if (plan.driver.capabilities.storage === 'ours') await work.filesystems?.room.require();
         return (await work.store.sandboxes.create(record, newAttempt('create', plan.composed), unlimited)).sandbox;
       };
-      await (await runner.enter(id, insert, 'create', 'provisioning', {})).done;
+      const entering = runner.enter(id, insert, 'create', 'provisioning', {});
+      this.#entering.add(entering);
+      const { done } = await entering.finally(() => this.#entering.delete(entering));
+      await done;
       pool.made();
     } catch (error) {
       if (!hasCode(error, 'shutting_down')) pool.failed(error, Date.now());
