@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { openSync, readdirSync, readFileSync, statSync, writeFileSync, writeSync } from 'node:fs';
+import { mkdirSync, openSync, readdirSync, readFileSync, statSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { newId } from '@caisson/contract';
 import { afterEach, describe, expect, test } from 'vitest';
@@ -71,6 +71,27 @@ describe.runIf(isRoot)('btrfs storage', () => {
     await storage.prepare({ sandbox: newId('sandbox'), image }, never()).catch(() => {});
     const next = await restart();
     expect((await next.list(never())).sandboxes).toContain(kept);
+  });
+
+  test('a data folder that is on btrfs needs no pool of its own', async () => {
+    const { folder, image, read } = await open();
+    const [disk, data] = [join(folder, 'disk'), join(folder, 'data')];
+    mkdirSync(data);
+    execFileSync('truncate', ['-s', '512M', disk]);
+    execFileSync('mkfs.btrfs', ['-q', disk]);
+    await host.mountDisk({ file: disk, target: data, type: 'btrfs' });
+    const own = { data, pool: join(folder, 'unused'), mounts: join(folder, 'mounts'), host };
+    const storage = new BtrfsStorage(own);
+    const [sandbox, snapshot] = [newId('sandbox'), newId('snapshot')];
+    const rootfs = await storage.prepare({ sandbox, image, quotaBytes: 16 * mib }, never());
+    writeFileSync(join(rootfs.path, 'a'), '1');
+    await storage.snapshot(sandbox, snapshot, never());
+    writeFileSync(join(rootfs.path, 'a'), '2');
+    expect(await read(await storage.rollback(sandbox, snapshot, never()))).toMatchObject({ a: '1' });
+    expect(readdirSync(data)).toEqual(['btrfs']);
+    await storage.destroy(sandbox, never());
+    await storage.close();
+    expect(readdirSync(join(data, 'btrfs', 'snapshots'))).toEqual([snapshot]);
   });
 
   test('a pool that runs short grows, while sandboxes are at work in it', async () => {

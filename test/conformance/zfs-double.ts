@@ -22,6 +22,7 @@ export class ZfsDouble implements ZfsCommand {
   readonly #snapshots = new Map<string, boolean>();
   readonly #folder: string;
   #pool: BtrfsPool | undefined;
+  #opening: Promise<void> = Promise.resolve();
 
   constructor(folder: string, parent: string) {
     this.#folder = folder;
@@ -156,11 +157,10 @@ export class ZfsDouble implements ZfsCommand {
 
   async #get(properties: string, name: string): Promise<string> {
     this.#require(name);
-    const pool = this.#pool as BtrfsPool;
-    const { totalBytes, freeBytes } = await pool.health();
-    const used = this.#datasets.get(name)?.origin === undefined && dirname(name) === '.' ? totalBytes - freeBytes : 0;
+    const { totalBytes, freeBytes } = await (this.#pool as BtrfsPool).health();
+    const isParent = !this.#datasets.has(dirname(name));
     const values: Record<string, () => Promise<number>> = {
-      used: async () => (dirname(name) === 'tank' ? used || totalBytes - freeBytes : await this.#usage(name)),
+      used: async () => (isParent ? totalBytes - freeBytes : this.#usage(name)),
       available: async () => freeBytes,
     };
     const found = properties.split(',').map((property) => values[property]?.() ?? refuse(`bad property ${property}`));
@@ -199,13 +199,16 @@ export class ZfsDouble implements ZfsCommand {
     return join((this.#pool as BtrfsPool).folder, name.replaceAll('/', '_'));
   }
 
-  /** After a restart of the machine it is there again by itself. */
-  async #open(): Promise<void> {
-    mkdirSync(this.#folder, { recursive: true });
-    const mount = join(this.#folder, 'trees');
-    if (this.#pool && (await mountsBelow(mount)).length > 0) return;
-    this.#pool = new BtrfsPool({ data: this.#folder, mount, host, firstBytes: 512 * 1024 ** 2 });
-    await this.#pool.open();
+  /** After a restart of the machine it is there again by itself. Who asks meanwhile waits for it. */
+  #open(): Promise<void> {
+    this.#opening = this.#opening.then(async () => {
+      mkdirSync(this.#folder, { recursive: true });
+      const mount = join(this.#folder, 'trees');
+      if (this.#pool && (await mountsBelow(mount)).length > 0) return;
+      this.#pool = new BtrfsPool({ data: this.#folder, mount, host, firstBytes: 512 * 1024 ** 2 });
+      await this.#pool.open();
+    });
+    return this.#opening;
   }
 }
 

@@ -138,7 +138,8 @@ export class LayeredStorage implements Storage {
       await this.#store.attach(place);
       await this.#pool.make(this.#pool.snapshot(snapshot), async (holding) => {
         const own = await this.#store.freeze(place, holding, still, signal);
-        await writeRecipe(holding, { ...recipe, ids: null, carriedBytes: own + (recipe.carriedBytes ?? 0) });
+        const carriedBytes = own + (recipe.carriedBytes ?? 0);
+        await writeRecipe(holding, { ...recipe, ids: null, carriedBytes }, { flush: true });
       });
     });
   }
@@ -156,7 +157,8 @@ export class LayeredStorage implements Storage {
         await this.#store.adopt(holding, fill);
         signal.throwIfAborted();
         const carriedBytes = await this.#store.usedBytes(holding, signal);
-        await writeRecipe(holding, { ...recipeOf(image), sandbox, quotaBytes: null, ids: null, carriedBytes });
+        const recipe = { ...recipeOf(image), sandbox, quotaBytes: null, ids: null, carriedBytes };
+        await writeRecipe(holding, recipe, { flush: true });
       });
     });
   }

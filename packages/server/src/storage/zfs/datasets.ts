@@ -1,4 +1,5 @@
 import { newId } from '@caisson/contract';
+import { Turns } from '../../turns/turns.ts';
 import type { ZfsCommand } from './zfs-command.ts';
 
 /**
@@ -11,6 +12,7 @@ import type { ZfsCommand } from './zfs-command.ts';
 export class Datasets {
   readonly #command: ZfsCommand;
   readonly #parent: string;
+  readonly #turns = new Turns();
 
   constructor(command: ZfsCommand, parent: string) {
     this.#command = command;
@@ -43,8 +45,10 @@ export class Datasets {
   /** A dataset of what a snapshot holds; the snapshot is the copy's alone from now on. */
   async copy(moment: string, name: string, options: { readonly limit: number | null; readonly readOnly: boolean }) {
     const readOnly = options.readOnly ? ['-o', 'readonly=on'] : [];
-    await this.#command.zfs(['clone', ...optionsFor(options.limit), ...readOnly, moment, name]);
-    await this.#command.zfs(['destroy', '-d', moment]);
+    await this.#alone(async () => {
+      await this.#command.zfs(['clone', ...optionsFor(options.limit), ...readOnly, moment, name]);
+      await this.#command.zfs(['destroy', '-d', moment]);
+    });
   }
 
   async limit(name: string, limit: number | null): Promise<void> {
@@ -83,11 +87,20 @@ export class Datasets {
   }
 
   async destroy(name: string): Promise<void> {
+    await this.#alone(() => this.#destroy(name));
+  }
+
+  async #destroy(name: string): Promise<void> {
     if (!(await this.list()).includes(name)) return;
     for (let heir = await this.#heirOf(name); heir !== undefined; heir = await this.#heirOf(name)) {
       await this.#command.zfs(['promote', heir]);
     }
     await this.#command.zfs(['destroy', '-r', name]);
+  }
+
+  /** Who depends on whom must not change between the look and the deed. */
+  #alone<T>(work: () => Promise<T>): Promise<T> {
+    return this.#turns.take('dependencies', new AbortController().signal, work);
   }
 
   /** A clone of its latest snapshot that has any: promoted, it takes that one with all before it. */
