@@ -1,3 +1,6 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, lstatSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { type Id, newId } from '@caisson/contract';
 import { afterEach, describe, expect, test } from 'vitest';
 import { type ImageLayers, poolState, type Rootfs, type Storage } from '../../packages/server/src/storage/storage.ts';
@@ -187,6 +190,120 @@ export function describeStorage(
       const { storage } = await open();
       await storage.destroy(sandboxId(), never);
       await storage.removeSnapshot(snapshotId(), never);
+    });
+
+    law('does in one still moment what must see the sandbox unchanging, once', async () => {
+      const { storage, image, read, write } = await open();
+      const [sandbox, snapshot] = [sandboxId(), snapshotId()];
+      const rootfs = await storage.prepare({ sandbox, image }, never);
+      await write(rootfs, 'before', '1');
+      let moments = 0;
+      await storage.snapshot(sandbox, snapshot, never, async (step) => {
+        moments += 1;
+        await write(rootfs, 'at the last moment', '2');
+        const done = await step();
+        await write(rootfs, 'after', '3');
+        return done;
+      });
+      expect(moments).toBe(1);
+      const tree = await read(await storage.clone(snapshot, { sandbox: sandboxId() }, never));
+      expect(tree).toMatchObject({ before: '1', 'at the last moment': '2' });
+      expect(tree).not.toHaveProperty('after');
+    });
+
+    law('takes no snapshot when the sandbox cannot be still', async () => {
+      const { storage, image, read } = await open();
+      const sandbox = sandboxId();
+      const rootfs = await storage.prepare({ sandbox, image }, never);
+      const restless = () => Promise.reject(new Error('it will not stop'));
+      await expect(storage.snapshot(sandbox, snapshotId(), never, restless)).rejects.toThrow('it will not stop');
+      expect((await storage.list(never)).snapshots).toEqual([]);
+      expect(await read(rootfs)).toHaveProperty(['etc/hostname']);
+    });
+
+    law('shows the tree of a snapshot and of a sandbox, and what changed since the image', async () => {
+      const { storage, image, imageFiles, write, remove } = await open();
+      const [firstFile = '', ...others] = Object.keys(imageFiles);
+      const [sandbox, snapshot] = [sandboxId(), snapshotId()];
+      const rootfs = await storage.prepare({ sandbox, image }, never);
+      await write(rootfs, 'mine', '1');
+      await remove(rootfs, firstFile);
+      await storage.snapshot(sandbox, snapshot, never);
+      await write(rootfs, 'mine', '2');
+      for (const [of, mine] of [
+        [snapshot, '1'],
+        [sandbox, '2'],
+      ] as const) {
+        const shown = await storage.view(
+          of,
+          async (view) => {
+            expect(view.image).toMatchObject({ digest: image.digest, layers: image.layers });
+            expect(readdirSync(view.changes).sort()).toEqual([firstFile.split('/')[0], 'mine'].sort());
+            const hidden = lstatSync(join(view.changes, firstFile));
+            expect([hidden.isCharacterDevice(), hidden.rdev]).toEqual([true, 0]);
+            expect(existsSync(join(view.root, firstFile))).toBe(false);
+            for (const path of others) expect(readFileSync(join(view.root, path), 'utf8')).toBe(imageFiles[path]);
+            expect(statSync(join(view.root, 'mine')).uid).toBe(0);
+            return { text: readFileSync(join(view.root, 'mine'), 'utf8'), root: view.root };
+          },
+          never,
+        );
+        expect(shown.text).toBe(mine);
+        expect(existsSync(shown.root)).toBe(false);
+      }
+      await expect(storage.view(snapshotId(), async () => {}, never)).rejects.toMatchObject({
+        code: 'snapshot_not_found',
+      });
+    });
+
+    law('keeps a snapshot while somebody looks at it, and shows it to nobody who comes later', async () => {
+      const { storage, image, write } = await open();
+      const [sandbox, snapshot] = [sandboxId(), snapshotId()];
+      await write(await storage.prepare({ sandbox, image }, never), 'a', '1');
+      await storage.snapshot(sandbox, snapshot, never);
+      let removing: Promise<void> | undefined;
+      await storage.view(
+        snapshot,
+        async ({ root }) => {
+          removing = storage.removeSnapshot(snapshot, never);
+          await new Promise((resolve) => setTimeout(resolve, 20));
+          expect(readFileSync(join(root, 'a'), 'utf8')).toBe('1');
+        },
+        never,
+      );
+      const late = storage.view(snapshot, async () => {}, never);
+      await expect(late).rejects.toMatchObject({ code: 'snapshot_not_found' });
+      await removing;
+      expect((await storage.list(never)).snapshots).toEqual([]);
+    });
+
+    law('adopts changes of elsewhere as a snapshot, or nothing of them', async () => {
+      const { storage, image, imageFiles, read, write, remove } = await open();
+      const [firstFile = ''] = Object.keys(imageFiles);
+      const [sandbox, snapshot, adopted] = [sandboxId(), snapshotId(), snapshotId()];
+      const rootfs = await storage.prepare({ sandbox, image }, never);
+      await write(rootfs, 'mine', '1');
+      await remove(rootfs, firstFile);
+      await storage.snapshot(sandbox, snapshot, never);
+      const request = { id: adopted, sandbox, image };
+      const fail = async (changes: string) => {
+        writeFileSync(join(changes, 'half'), '');
+        throw new Error('the sender went away');
+      };
+      await expect(storage.adopt(request, fail, never)).rejects.toThrow('the sender went away');
+      expect((await storage.list(never)).snapshots).toEqual([{ id: snapshot, sandbox }]);
+      await storage.view(
+        snapshot,
+        ({ changes }) =>
+          storage.adopt(request, async (to) => void execFileSync('cp', ['-a', `${changes}/.`, to]), never),
+        never,
+      );
+      expect((await storage.list(never)).snapshots.map(({ id }) => id).sort()).toEqual([snapshot, adopted].sort());
+      const clone = await storage.clone(adopted, { sandbox: sandboxId() }, never);
+      expect(await read(clone)).toEqual(await read(rootfs));
+      const unknown = { ...image, digest: `sha256:${'0'.repeat(64)}`, layers: ['/nonexistent/layer'] };
+      const stranger = { id: snapshotId(), sandbox, image: unknown };
+      await expect(storage.adopt(stranger, async () => {}, never)).rejects.toMatchObject({ code: 'image_not_found' });
     });
 
     law('counts what a sandbox holds', async () => {

@@ -259,6 +259,9 @@ describe.runIf(root)('overlay storage', () => {
     ]);
     expect(owner(join(pool, 'rootfs', one, 'changes/upper/file'))).toBe(0);
     await storage.snapshot(one, snapshot, never());
+    for (const of of [one, snapshot]) {
+      await storage.view(of, async ({ root }) => expect(owner(join(root, 'file'))).toBe(0), never());
+    }
     const second = await storage.clone(snapshot, { sandbox: two, ownIds: true }, never());
     expect(second.ids?.first).not.toBe(first.ids?.first);
     expect(owner(join(second.path, 'file'))).toBe(second.ids?.first);

@@ -151,7 +151,7 @@ static const struct caisson_message caisson_message_host_usage = {"host_usage", 
 #define CAISSON_TAG_HOST_MOUNT_OVERLAY_BIND_TARGETS 7
 static const struct caisson_field caisson_fields_host_mount_overlay[] = {
   {1, 5, CAISSON_REPEATED, 0, CAISSON_NAME, 128, 1, 4095, NULL},
-  {2, 5, CAISSON_REQUIRED, 0, CAISSON_NAME, 1, 1, 4095, NULL},
+  {2, 5, CAISSON_OPTIONAL, 0, CAISSON_NAME, 1, 1, 4095, NULL},
   {3, 5, CAISSON_REQUIRED, 0, CAISSON_NAME, 1, 1, 4095, NULL},
   {4, 1, CAISSON_OPTIONAL, 0, CAISSON_PLAIN, 1, 0, 4294967294, NULL},
   {5, 1, CAISSON_OPTIONAL, 0, CAISSON_PLAIN, 1, 1, 4294967294, NULL},

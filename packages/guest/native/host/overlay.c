@@ -71,7 +71,8 @@ static bool attach_layers(struct slice params, int namespace, char options[optio
     used += length + (used > 0);
   }
   names[used] = 0;
-  snprintf(options, options_max, "lowerdir=%s,upperdir=changes/upper,workdir=changes/work", names);
+  bool writable = message_has(params, CAISSON_TAG_HOST_MOUNT_OVERLAY_CHANGES);
+  snprintf(options, options_max, "lowerdir=%s%s", names, writable ? ",upperdir=changes/upper,workdir=changes/work" : "");
   return used > 0 || (errno = EINVAL, false);
 }
 
@@ -110,10 +111,11 @@ void task_mount_overlay(struct slice params, struct outcome *outcome) {
   umask(0);
   if (!attach_layers(params, namespace, options)) return step_failed(outcome, "a layer");
   if (mkdir("changes", 0700) != 0 || mkdir("m", 0755) != 0) return step_failed(outcome, "mkdir");
-  if (!attach(changes, "changes", namespace, false)) return step_failed(outcome, "the changes");
+  if (changes[0] != 0 && !attach(changes, "changes", namespace, false)) return step_failed(outcome, "the changes");
   if (namespace >= 0 && !become_root_of(first)) return step_failed(outcome, "capabilities");
   /* Nobody gains anything by a program or a device of the tree: inside it is forbidden anyway, and outside it would be real. */
-  if (mount("caisson", "m", "overlay", MS_NOSUID | MS_NODEV, options) != 0) return step_failed(outcome, "overlay");
+  unsigned long flags = MS_NOSUID | MS_NODEV | (changes[0] == 0 ? MS_RDONLY : 0);
+  if (mount("caisson", "m", "overlay", flags, options) != 0) return step_failed(outcome, "overlay");
   if (namespace >= 0 && !become_root_of(0)) return step_failed(outcome, "capabilities");
   if (!attach_binds(params, namespace)) return step_failed(outcome, "a folder of the host");
   int whole = (int)syscall(SYS_open_tree, AT_FDCWD, "m", open_tree_clone | at_recursive | O_CLOEXEC);

@@ -78,7 +78,7 @@ const joinedMax = 128;
 
 export const hostMountOverlay = message('host_mount_overlay', 'layers, changes and folders of the host as one tree', {
   layers: repeated(path(1, 'lowest first'), joinedMax),
-  changes: path(2, 'a folder with `upper` and `work`'),
+  changes: optional(path(2, 'a folder with `upper` and `work`; without it the tree cannot be written')),
   target: path(3, 'where'),
   firstId: optional(uint(4, 2 ** 32 - 2, 'id that 0 of the trees appears as; they appear as they are when absent')),
   count: optional(uint(5, 2 ** 32 - 2, 'ids from there on; 65,536 when absent', 1)),

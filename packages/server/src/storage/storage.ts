@@ -10,6 +10,7 @@ import type { Id } from '@caisson/contract';
  * - **Ids of its own**: a rootfs may be shown with its user and group ids shifted to a range that no other rootfs has, so
  *   that root inside is nobody outside. On disk they stay as they are: snapshots and clones know of no range.
  * - **Snapshot**: a rootfs at one moment, immutable, named by its id. It outlives the sandbox it was taken of.
+ * - **Changes**: what of a rootfs or a snapshot differs from its image, as an overlay keeps it in its upper folder.
  *
  * Laws
  * 1. `prepare` and `clone` are idempotent by the sandbox's id: a second call answers the same rootfs. `destroy`,
@@ -21,6 +22,7 @@ import type { Id } from '@caisson/contract';
  * 5. Space that cannot be had is `storage_full` (the pool) or `disk_quota_exceeded` (the sandbox's own limit); nothing
  *    is half-done because of it, and destroying always works.
  * 6. Every method takes a signal; aborted, it rejects soon and law 2 holds.
+ * 7. What is looked at stays: a snapshot goes when its last viewer has gone, and nobody new is shown it meanwhile.
  *
  * Example
  *
@@ -39,9 +41,20 @@ export interface Storage {
   /** Finishes or removes what a killed process left half-done. Called before anything else. */
   recover(signal: AbortSignal): Promise<readonly string[]>;
   prepare(request: PrepareRequest, signal: AbortSignal): Promise<Rootfs>;
-  snapshot(sandbox: Id<'sandbox'>, snapshot: Id<'snapshot'>, signal: AbortSignal): Promise<void>;
+  /**
+   * The sandbox may be at work meanwhile. What must see it at one moment is done within `still`, which must not come back
+   * to this sandbox's storage; everything that can be done before is done before.
+   */
+  snapshot(sandbox: Id<'sandbox'>, snapshot: Id<'snapshot'>, signal: AbortSignal, still?: Still): Promise<void>;
   rollback(sandbox: Id<'sandbox'>, snapshot: Id<'snapshot'>, signal: AbortSignal): Promise<Rootfs>;
   clone(from: Id<'snapshot'>, to: CloneRequest, signal: AbortSignal): Promise<Rootfs>;
+  /**
+   * Shows a tree while `use` runs. A snapshot is as it was taken; a sandbox may be at work, and where storage can only show
+   * it as it changes, files may come and go under the viewer.
+   */
+  view<T>(of: Id<'sandbox'> | Id<'snapshot'>, use: (view: TreeView) => Promise<T>, signal: AbortSignal): Promise<T>;
+  /** Makes a snapshot of changes that `fill` writes into an empty folder: one that was taken elsewhere. */
+  adopt(snapshot: AdoptRequest, fill: (changes: string) => Promise<void>, signal: AbortSignal): Promise<void>;
   usage(of: Id<'sandbox'> | Id<'snapshot'>, signal: AbortSignal): Promise<Usage>;
   /** Changes the limit of a live rootfs. `null` removes it. `quota_not_available` where it cannot be enforced. */
   quota(sandbox: Id<'sandbox'>, bytes: number | null, signal: AbortSignal): Promise<void>;
@@ -92,6 +105,26 @@ export interface CloneRequest {
   readonly sandbox: Id<'sandbox'>;
   readonly quotaBytes?: number;
   readonly ownIds?: boolean;
+}
+
+/** Runs a step while nothing moves in the sandbox. The step is short: what can be made ready before it is. */
+export type Still = <T>(step: () => Promise<T>) => Promise<T>;
+
+/** For a sandbox that nobody works in. */
+export const alreadyStill: Still = (step) => step();
+
+export interface TreeView {
+  /** The whole tree, read-only, with the ids that are on disk. */
+  readonly root: string;
+  /** What differs from the image: a device 0/0 hides a file, `trusted.overlay.opaque` all that a folder has below. */
+  readonly changes: string;
+  readonly image: ImageLayers;
+}
+
+export interface AdoptRequest {
+  readonly id: Id<'snapshot'>;
+  readonly sandbox: Id<'sandbox'>;
+  readonly image: ImageLayers;
 }
 
 export interface Rootfs {

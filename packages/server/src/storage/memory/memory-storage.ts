@@ -1,16 +1,22 @@
+import { join } from 'node:path';
 import { CaissonError, type Id } from '@caisson/contract';
 import { FaultPlan } from '../../faults/fault-plan.ts';
+import { SharedTurns } from '../../turns/shared-turns.ts';
 import type {
+  AdoptRequest,
   CloneRequest,
+  ImageLayers,
   PoolHealth,
   PrepareRequest,
   Rootfs,
   Storage,
   StorageListing,
   StorageProbe,
+  TreeView,
   Usage,
 } from '../storage.ts';
-import { poolState } from '../storage.ts';
+import { alreadyStill, poolState } from '../storage.ts';
+import { readChanges, type Tree, withFolder, writeChanges, writeTree } from './tree-folder.ts';
 
 /** Storage without a disk, for everything above storage: it keeps the laws of `storage.ts`, and breaks where told to. */
 export type MemoryStep =
@@ -22,6 +28,9 @@ export type MemoryStep =
   | 'rollback.after'
   | 'clone.before'
   | 'clone.after'
+  | 'view.before'
+  | 'adopt.before'
+  | 'adopt.after'
   | 'usage.before'
   | 'quota.before'
   | 'destroy.before'
@@ -30,14 +39,14 @@ export type MemoryStep =
   | 'list.before'
   | 'health.before';
 
-type Tree = ReadonlyMap<string, string>;
-
 interface MemoryRootfs {
+  image: ImageLayers;
   files: Map<string, string>;
   quotaBytes: number | null;
 }
 
 interface MemorySnapshot {
+  readonly image: ImageLayers;
   readonly sandbox: Id<'sandbox'>;
   readonly files: Tree;
 }
@@ -66,6 +75,7 @@ export class MemoryStorage implements Storage {
   readonly capabilities = { snapshotCost: 'changed-files', quota: true } as const;
   readonly faults = new FaultPlan<MemoryStep>('storage_failed');
   readonly pool: MemoryPool;
+  readonly #snapshots = new SharedTurns();
 
   constructor(pool: MemoryPool = new MemoryPool()) {
     this.pool = pool;
@@ -82,36 +92,76 @@ export class MemoryStorage implements Storage {
   async prepare({ sandbox, image, quotaBytes }: PrepareRequest, signal: AbortSignal): Promise<Rootfs> {
     await this.faults.pass('prepare.before', signal);
     if (!this.pool.rootfs.has(sandbox)) {
-      const files = this.pool.images.get(image.digest);
-      if (files === undefined) throw new CaissonError('image_not_found', `there is no image ${image.digest}`);
-      this.#add(sandbox, files, quotaBytes);
+      this.#add(sandbox, { image, files: this.#requireImage(image) }, quotaBytes);
     }
     await this.faults.pass('prepare.after', signal, () => this.pool.rootfs.delete(sandbox));
     return this.#rootfs(sandbox);
   }
 
-  async snapshot(sandbox: Id<'sandbox'>, snapshot: Id<'snapshot'>, signal: AbortSignal): Promise<void> {
+  async snapshot(
+    sandbox: Id<'sandbox'>,
+    snapshot: Id<'snapshot'>,
+    signal: AbortSignal,
+    still = alreadyStill,
+  ): Promise<void> {
     await this.faults.pass('snapshot.before', signal, () => this.pool.rootfs.delete(sandbox));
     if (this.pool.snapshots.has(snapshot)) return;
-    const { files } = this.#require(sandbox);
-    this.#reserve(sizeOf(files));
-    this.pool.snapshots.set(snapshot, { sandbox, files: new Map(files) });
+    await still(async () => {
+      const { image, files } = this.#require(sandbox);
+      this.#reserve(sizeOf(files));
+      this.pool.snapshots.set(snapshot, { sandbox, image, files: new Map(files) });
+    });
     await this.faults.pass('snapshot.after', signal, () => this.pool.snapshots.delete(snapshot));
+  }
+
+  async adopt(
+    { id, sandbox, image }: AdoptRequest,
+    fill: (changes: string) => Promise<void>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    await this.faults.pass('adopt.before', signal);
+    if (this.pool.snapshots.has(id)) return;
+    const base = this.#requireImage(image);
+    const files = await withFolder(async (folder) => {
+      await fill(folder);
+      return readChanges(folder, base);
+    });
+    signal.throwIfAborted();
+    this.#reserve(sizeOf(files));
+    this.pool.snapshots.set(id, { sandbox, image, files });
+    await this.faults.pass('adopt.after', signal, () => this.pool.snapshots.delete(id));
   }
 
   async rollback(sandbox: Id<'sandbox'>, snapshot: Id<'snapshot'>, signal: AbortSignal): Promise<Rootfs> {
     await this.faults.pass('rollback.before', signal, () => this.pool.snapshots.delete(snapshot));
     const from = this.#requireSnapshot(snapshot);
-    this.#require(sandbox).files = new Map(from.files);
+    Object.assign(this.#require(sandbox), { image: from.image, files: new Map(from.files) });
     await this.faults.pass('rollback.after', signal, () => this.pool.rootfs.delete(sandbox));
     return this.#rootfs(sandbox);
   }
 
   async clone(from: Id<'snapshot'>, to: CloneRequest, signal: AbortSignal): Promise<Rootfs> {
     await this.faults.pass('clone.before', signal, () => this.pool.snapshots.delete(from));
-    if (!this.pool.rootfs.has(to.sandbox)) this.#add(to.sandbox, this.#requireSnapshot(from).files, to.quotaBytes);
+    if (!this.pool.rootfs.has(to.sandbox)) this.#add(to.sandbox, this.#requireSnapshot(from), to.quotaBytes);
     await this.faults.pass('clone.after', signal, () => this.pool.rootfs.delete(to.sandbox));
     return this.#rootfs(to.sandbox);
+  }
+
+  async view<T>(
+    of: Id<'sandbox'> | Id<'snapshot'>,
+    use: (view: TreeView) => Promise<T>,
+    signal: AbortSignal,
+  ): Promise<T> {
+    await this.faults.pass('view.before', signal);
+    return this.#snapshots.share(of, signal, async () => {
+      const { image, files } = this.pool.rootfs.get(of as Id<'sandbox'>) ?? this.#requireSnapshot(of as Id<'snapshot'>);
+      return withFolder(async (folder) => {
+        const [root, changes] = [join(folder, 'root'), join(folder, 'changes')];
+        await writeTree(root, files);
+        await writeChanges(changes, this.#requireImage(image), files);
+        return use({ root, changes, image });
+      });
+    });
   }
 
   async usage(of: Id<'sandbox'> | Id<'snapshot'>, signal: AbortSignal): Promise<Usage> {
@@ -135,7 +185,7 @@ export class MemoryStorage implements Storage {
 
   async removeSnapshot(snapshot: Id<'snapshot'>, signal: AbortSignal): Promise<void> {
     await this.faults.pass('removeSnapshot.before', signal);
-    this.pool.snapshots.delete(snapshot);
+    await this.#snapshots.alone(snapshot, signal, async () => this.pool.snapshots.delete(snapshot));
   }
 
   async list(signal: AbortSignal): Promise<StorageListing> {
@@ -170,9 +220,13 @@ export class MemoryStorage implements Storage {
     this.#require(sandbox).files.delete(path);
   }
 
-  #add(sandbox: Id<'sandbox'>, files: Tree, quotaBytes: number | undefined): void {
+  #add(
+    sandbox: Id<'sandbox'>,
+    { image, files }: { readonly image: ImageLayers; readonly files: Tree },
+    quotaBytes: number | undefined,
+  ): void {
     this.#reserve(sizeOf(files));
-    this.pool.rootfs.set(sandbox, { files: new Map(files), quotaBytes: quotaBytes ?? null });
+    this.pool.rootfs.set(sandbox, { image, files: new Map(files), quotaBytes: quotaBytes ?? null });
   }
 
   #reserve(bytes: number): void {
@@ -181,6 +235,12 @@ export class MemoryStorage implements Storage {
 
   #rootfs(sandbox: Id<'sandbox'>): Rootfs {
     return { sandbox, path: `memory:${sandbox}` };
+  }
+
+  #requireImage({ digest }: ImageLayers): Tree {
+    const files = this.pool.images.get(digest);
+    if (files === undefined) throw new CaissonError('image_not_found', `there is no image ${digest}`);
+    return files;
   }
 
   #require(sandbox: Id<'sandbox'>): MemoryRootfs {

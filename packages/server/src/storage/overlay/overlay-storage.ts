@@ -4,23 +4,28 @@ import { dirname, join } from 'node:path';
 import { CaissonError, type Id, newId } from '@caisson/contract';
 import type { HostClient } from '@caisson/guest';
 import { makePassable } from '../../isolation/passable-folder.ts';
+import { SharedTurns } from '../../turns/shared-turns.ts';
 import { Turns } from '../../turns/turns.ts';
 import type {
+  AdoptRequest,
   CloneRequest,
+  ImageLayers,
   PoolHealth,
   PrepareRequest,
   Rootfs,
   Storage,
   StorageListing,
   StorageProbe,
+  TreeView,
   Usage,
 } from '../storage.ts';
-import { poolState } from '../storage.ts';
+import { alreadyStill, poolState } from '../storage.ts';
 import { hostCommand, removeTree } from './host-command.ts';
 import { isMounted, unmount, unmountBelow } from './mounts.ts';
 import {
   asStorageError,
   makeChanges,
+  makeRoot,
   PoolFolder,
   type Recipe,
   readRecipe,
@@ -52,6 +57,8 @@ export class OverlayStorage implements Storage {
   readonly #mounting = new Map<string, Promise<Rootfs>>();
   /** What is made of a sandbox must not meet what removes it, nor itself. */
   readonly #turns = new Turns();
+  /** What is taken from a snapshot must not meet its removal. */
+  readonly #snapshots = new SharedTurns();
   readonly #spare: SpareDisk | undefined;
   readonly #ranges: PoolRanges;
 
@@ -127,56 +134,114 @@ export class OverlayStorage implements Storage {
 
   async #prepare({ sandbox, image, quotaBytes, ownIds }: PrepareRequest): Promise<Rootfs> {
     if (!this.#pool.has(this.#pool.rootfs(sandbox))) {
-      for (const layer of image.layers) {
-        await access(layer, constants.R_OK).catch(() => {
-          throw new CaissonError('image_not_found', `the layer ${layer} of ${image.digest} is not there`);
-        });
-      }
-      const { layers, binds = [] } = image;
+      await requireLayers(image);
       await this.#ranges.with(ownIds, (ids) =>
-        this.#make({ sandbox, layers, binds, quotaBytes: quotaBytes ?? null, ids }),
+        this.#make({ ...recipeOf(image), sandbox, quotaBytes: quotaBytes ?? null, ids }),
       );
     }
     return this.#mount(sandbox);
   }
 
-  async snapshot(sandbox: Id<'sandbox'>, snapshot: Id<'snapshot'>, signal: AbortSignal): Promise<void> {
+  async snapshot(
+    sandbox: Id<'sandbox'>,
+    snapshot: Id<'snapshot'>,
+    signal: AbortSignal,
+    still = alreadyStill,
+  ): Promise<void> {
     signal.throwIfAborted();
-    if (this.#pool.has(this.#pool.snapshot(snapshot))) return;
-    await this.#mount(sandbox);
-    const recipe = await readRecipe(this.#pool.rootfs(sandbox));
-    await this.#pool.make(this.#pool.snapshot(snapshot), async (folder) => {
-      await this.#copyTree(this.#upper(sandbox), join(folder, 'upper'), signal);
-      await writeRecipe(folder, { ...recipe, ids: null });
+    await this.#turns.take(sandbox, signal, async () => {
+      if (this.#pool.has(this.#pool.snapshot(snapshot))) return;
+      await this.#mount(sandbox);
+      const recipe = await readRecipe(this.#pool.rootfs(sandbox));
+      await this.#pool.make(this.#pool.snapshot(snapshot), async (folder) => {
+        await writeRecipe(folder, { ...recipe, ids: null });
+        await still(() => this.#copyTree(this.#upper(sandbox), join(folder, 'upper'), signal));
+      });
+    });
+  }
+
+  async adopt(
+    { id, sandbox, image }: AdoptRequest,
+    fill: (changes: string) => Promise<void>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    signal.throwIfAborted();
+    await this.#pool.open();
+    await this.#turns.take(id, signal, async () => {
+      if (this.#pool.has(this.#pool.snapshot(id))) return;
+      await requireLayers(image);
+      await this.#pool.make(this.#pool.snapshot(id), async (folder) => {
+        await writeRecipe(folder, { ...recipeOf(image), sandbox, quotaBytes: null, ids: null });
+        await makeRoot(join(folder, 'upper'));
+        await fill(join(folder, 'upper'));
+        signal.throwIfAborted();
+      });
     });
   }
 
   async rollback(sandbox: Id<'sandbox'>, snapshot: Id<'snapshot'>, signal: AbortSignal): Promise<Rootfs> {
-    signal.throwIfAborted();
-    const { layers, binds } = await this.#requireSnapshot(snapshot);
+    return this.#turns.take(sandbox, signal, () =>
+      this.#snapshots.share(snapshot, signal, () => this.#rollback(sandbox, snapshot, signal)),
+    );
+  }
+
+  async #rollback(sandbox: Id<'sandbox'>, snapshot: Id<'snapshot'>, signal: AbortSignal): Promise<Rootfs> {
+    const { layers, binds, digest } = await this.#requireSnapshot(snapshot);
     const { quotaBytes, ids } = await this.#requireRootfs(sandbox);
     const place = this.#pool.rootfs(sandbox);
     // The new tree is whole before the old one goes: killed in between, the old one still stands.
     const fresh = `${place}.next`;
     await this.#pool.discard(fresh);
-    await this.#make({ sandbox, layers, binds, quotaBytes, ids }, { place: fresh, from: snapshot, signal });
+    await this.#make({ sandbox, layers, binds, digest, quotaBytes, ids }, { place: fresh, from: snapshot, signal });
     await this.#unmount(sandbox);
     await this.#pool.swap(fresh, place);
     return this.#mount(sandbox);
   }
 
   async clone(from: Id<'snapshot'>, to: CloneRequest, signal: AbortSignal): Promise<Rootfs> {
-    signal.throwIfAborted();
-    const { layers, binds } = await this.#requireSnapshot(from);
     const { sandbox, quotaBytes = null, ownIds } = to;
-    return this.#turns.take(sandbox, signal, async () => {
-      if (!this.#pool.has(this.#pool.rootfs(sandbox))) {
-        await this.#ranges.with(ownIds, (ids) =>
-          this.#make({ sandbox, layers, binds, quotaBytes, ids }, { from, signal }),
-        );
-      }
-      return this.#mount(sandbox);
-    });
+    return this.#turns.take(sandbox, signal, () =>
+      this.#snapshots.share(from, signal, async () => {
+        const { layers, binds, digest } = await this.#requireSnapshot(from);
+        if (!this.#pool.has(this.#pool.rootfs(sandbox))) {
+          await this.#ranges.with(ownIds, (ids) =>
+            this.#make({ sandbox, layers, binds, digest, quotaBytes, ids }, { from, signal }),
+          );
+        }
+        return this.#mount(sandbox);
+      }),
+    );
+  }
+
+  async view<T>(
+    of: Id<'sandbox'> | Id<'snapshot'>,
+    use: (view: TreeView) => Promise<T>,
+    signal: AbortSignal,
+  ): Promise<T> {
+    signal.throwIfAborted();
+    if (this.#pool.has(this.#pool.rootfs(of))) {
+      await this.#turns.take(of, signal, () => this.#mount(of as Id<'sandbox'>));
+      return this.#show(await this.#requireRootfs(of), this.#upper(of), use);
+    }
+    return this.#snapshots.share(of, signal, async () =>
+      this.#show(await this.#requireSnapshot(of), join(this.#pool.snapshot(of), 'upper'), use),
+    );
+  }
+
+  /** The changes as the highest of the layers, below nothing: so nobody can write. */
+  async #show<T>(recipe: Recipe, changes: string, use: (view: TreeView) => Promise<T>): Promise<T> {
+    const { layers, binds, digest } = recipe;
+    const name = newId('request');
+    const root = this.#point(name);
+    await makePassable(this.#mounts);
+    await makePrivate(dirname(root), 0);
+    await mkdir(root);
+    try {
+      await this.#host.mountOverlay({ layers: [...layers, changes], target: root, ...bindsOf(recipe) });
+      return await use({ root, changes, image: { digest, layers, binds } });
+    } finally {
+      await this.#removePoint(root);
+    }
   }
 
   async usage(of: Id<'sandbox'> | Id<'snapshot'>, signal: AbortSignal): Promise<Usage> {
@@ -220,8 +285,7 @@ export class OverlayStorage implements Storage {
   }
 
   async removeSnapshot(snapshot: Id<'snapshot'>, signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted();
-    await this.#pool.discard(this.#pool.snapshot(snapshot));
+    await this.#snapshots.alone(snapshot, signal, () => this.#pool.discard(this.#pool.snapshot(snapshot)));
   }
 
   async list(signal: AbortSignal): Promise<StorageListing> {
@@ -299,7 +363,8 @@ export class OverlayStorage implements Storage {
   }
 
   async #mountNow(sandbox: Id<'sandbox'>): Promise<Rootfs> {
-    const { layers, binds, quotaBytes, ids } = await this.#requireRootfs(sandbox);
+    const recipe = await this.#requireRootfs(sandbox);
+    const { layers, quotaBytes, ids } = recipe;
     const place = this.#pool.rootfs(sandbox);
     const [changes, target] = [join(place, 'changes'), this.#point(sandbox)];
     const rootfs: Rootfs = { sandbox, path: target, ...(ids ? { ids } : {}) };
@@ -314,8 +379,7 @@ export class OverlayStorage implements Storage {
       layers,
       changes,
       target,
-      bindSources: binds.map(({ source }) => source),
-      bindTargets: binds.map((bind) => bind.target),
+      ...bindsOf(recipe),
       ...(ids ? { firstId: ids.first, count: ids.count } : {}),
     });
     return rootfs;
@@ -323,8 +387,12 @@ export class OverlayStorage implements Storage {
 
   async #unmount(sandbox: Id<'sandbox'>): Promise<void> {
     const point = this.#point(sandbox);
-    await unmount(this.#host, point);
+    await this.#removePoint(point);
     await unmount(this.#host, join(this.#pool.rootfs(sandbox), 'changes'));
+  }
+
+  async #removePoint(point: string): Promise<void> {
+    await unmount(this.#host, point);
     for (const folder of [point, dirname(point)]) {
       await rmdir(folder).catch((error: NodeJS.ErrnoException) => {
         if (error.code !== 'ENOENT') throw error;
@@ -356,6 +424,22 @@ export class OverlayStorage implements Storage {
     if (!existsSync(place)) throw new CaissonError('snapshot_not_found', `there is no snapshot ${snapshot}`);
     return readRecipe(place);
   }
+}
+
+async function requireLayers({ layers, digest }: ImageLayers): Promise<void> {
+  for (const layer of layers) {
+    await access(layer, constants.R_OK).catch(() => {
+      throw new CaissonError('image_not_found', `the layer ${layer} of ${digest} is not there`);
+    });
+  }
+}
+
+function recipeOf({ layers, digest, binds = [] }: ImageLayers): Pick<Recipe, 'layers' | 'digest' | 'binds'> {
+  return { layers, digest, binds };
+}
+
+function bindsOf({ binds }: Recipe): { bindSources: string[]; bindTargets: string[] } {
+  return { bindSources: binds.map(({ source }) => source), bindTargets: binds.map(({ target }) => target) };
 }
 
 function atLeastMinimum(bytes: number): number {

@@ -111,6 +111,7 @@ export class PoolFolder {
 /** What must be known about a rootfs or a snapshot to mount it again. */
 export interface Recipe {
   readonly sandbox: string;
+  readonly digest: string;
   readonly layers: readonly string[];
   readonly binds: NonNullable<ImageLayers['binds']>;
   readonly quotaBytes: number | null;
@@ -125,7 +126,9 @@ export async function writeRecipe(folder: string, recipe: Recipe): Promise<void>
 }
 
 export async function readRecipe(folder: string): Promise<Recipe> {
-  return JSON.parse(await readFile(join(folder, 'recipe.json'), 'utf8')) as Recipe;
+  const recipe = JSON.parse(await readFile(join(folder, 'recipe.json'), 'utf8')) as Recipe;
+  // Early recipes did not name their image.
+  return { ...recipe, digest: recipe.digest ?? '' };
 }
 
 /** The same for a folder that may have been discarded since, or whose recipe a crash of the machine has spoilt. */
@@ -136,13 +139,17 @@ export async function readRecipeIfThere(folder: string): Promise<Recipe | undefi
   });
 }
 
-/**
- * The two folders that an overlay needs; the upper one is the root of the tree as it is seen. It gets its name when it has
- * its mode: a killed process leaves no root that only root may enter.
- */
+/** The two folders that an overlay needs. */
 export async function makeChanges(changes: string): Promise<void> {
   if (!existsSync(join(changes, 'work'))) await mkdir(join(changes, 'work'), { recursive: true, mode: 0o700 });
-  const upper = join(changes, 'upper');
+  await makeRoot(join(changes, 'upper'));
+}
+
+/**
+ * The upper folder is the root of the tree as it is seen. It gets its name when it has its mode: a killed process leaves no
+ * root that only root may enter.
+ */
+export async function makeRoot(upper: string): Promise<void> {
   if (existsSync(upper)) return;
   const draft = `${upper}.new`;
   await mkdir(draft, { recursive: true });
