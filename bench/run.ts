@@ -9,6 +9,7 @@ import { Report } from './report.ts';
 import { specBenchmark } from './spec.ts';
 import { createBenchmark, startBenchmark } from './start.ts';
 import { transferBenchmark } from './transfer.ts';
+import { travelBenchmark } from './travel.ts';
 
 const benchmarks = [
   specBenchmark,
@@ -20,6 +21,7 @@ const benchmarks = [
   execBenchmark,
   coldBenchmark,
   transferBenchmark,
+  travelBenchmark,
   idleBenchmark,
 ];
 

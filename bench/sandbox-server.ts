@@ -37,6 +37,19 @@ export class SandboxServer {
     return done;
   }
 
+  /** New sandboxes from a live one, when all of them are ready. */
+  async fork(id: string, count: number): Promise<string[]> {
+    const { items } = await this.connection.json<{ items: { id: string; state: string }[] }>(
+      'POST',
+      `/v1/sandboxes/${id}/fork`,
+      { count },
+    );
+    for (const item of items) this.#ids.add(item.id);
+    const late = items.find(({ state }) => state !== 'ready');
+    if (late) throw new Error(`${late.id} is ${late.state}`);
+    return items.map((item) => item.id);
+  }
+
   async destroy(id: string): Promise<void> {
     await this.connection.json('DELETE', `/v1/sandboxes/${id}`);
     this.#ids.delete(id);
@@ -47,10 +60,13 @@ export class SandboxServer {
   }
 }
 
-/** Work with a server that has made a sandbox before: the base is prepared, and its code is warm. */
-export async function withSandboxServer<T>(work: (server: SandboxServer) => Promise<T>): Promise<T> {
+/** Work with a server, started with these options too, that has made a sandbox before: the base is prepared, and its code is warm. */
+export async function withSandboxServer<T>(
+  work: (server: SandboxServer) => Promise<T>,
+  more: readonly string[] = [],
+): Promise<T> {
   return await inTemporaryFolder(async (folder) => {
-    const process = await startServerProcess(folder, { drivers: ['oci'] });
+    const process = await startServerProcess(folder, { drivers: ['oci'], more });
     const server = new SandboxServer(process.url, readFacts(folder)?.pid ?? 0);
     let runtimeFolder: string | undefined;
     try {

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { mountsBelow } from '../../packages/server/src/storage/overlay/mounts.ts';
+import { mountsBelow } from '../../packages/server/src/storage/layered/mounts.ts';
 
 /** Where one installation keeps what it has of sandboxes, and what was seen of them while they lived. */
 export interface Traces {

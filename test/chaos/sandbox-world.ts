@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Caisson, type SandboxHandle } from '@caisson/sdk';
 import { WebSocket } from 'ws';
-import { mountsBelow } from '../../packages/server/src/storage/overlay/mounts.ts';
+import { mountsBelow } from '../../packages/server/src/storage/layered/mounts.ts';
 import { type ServerProcess, startServerProcess } from '../server-process.ts';
 import { cgroupsOf, leftovers, namespacesOf, processName } from './leftovers.ts';
 

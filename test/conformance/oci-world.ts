@@ -10,7 +10,7 @@ import type { CreateRequest, InstanceKey } from '../../packages/server/src/drive
 import { programOf } from '../../packages/server/src/drivers/oci/find-runtimes.ts';
 import { InstanceFolder } from '../../packages/server/src/drivers/oci/instance-folder.ts';
 import { OciDriver } from '../../packages/server/src/drivers/oci/oci-driver.ts';
-import { unmountBelow } from '../../packages/server/src/storage/overlay/mounts.ts';
+import { unmountBelow } from '../../packages/server/src/storage/layered/mounts.ts';
 import { OverlayStorage } from '../../packages/server/src/storage/overlay/overlay-storage.ts';
 import type { ImageLayers } from '../../packages/server/src/storage/storage.ts';
 import type { DriverUnderTest, RuntimeWish } from './describe-driver.ts';

@@ -20,6 +20,7 @@ export function newSandbox(change: Partial<NewSandbox> = {}): NewSandbox {
     blueprintDigest: `blueprint-sha256:${'0'.repeat(64)}`,
     persistence: 'ephemeral',
     expiresAt: null,
+    policy: { keepTurns: 100, perTool: false, autoPauseSeconds: null, autoResume: false },
     ...change,
   };
 }

@@ -6,7 +6,7 @@ import { HostClient } from '@caisson/guest';
 import { afterAll, describe, expect, test, vi } from 'vitest';
 import { buildGuest } from '../../packages/guest/build.mjs';
 import { whyNoDebian } from '../../packages/server/src/images/debian/why-no-debian.ts';
-import { unmountBelow } from '../../packages/server/src/storage/overlay/mounts.ts';
+import { unmountBelow } from '../../packages/server/src/storage/layered/mounts.ts';
 import { OverlayStorage } from '../../packages/server/src/storage/overlay/overlay-storage.ts';
 import { sharedImages, testDebianBase } from '../debian-base.ts';
 import { contents, freshImages, nothing, removeScratch, scratchFolder, soon } from './images-folder.ts';

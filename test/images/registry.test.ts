@@ -4,7 +4,7 @@ import { newId } from '@caisson/contract';
 import { HostClient } from '@caisson/guest';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildGuest } from '../../packages/guest/build.mjs';
-import { unmountBelow } from '../../packages/server/src/storage/overlay/mounts.ts';
+import { unmountBelow } from '../../packages/server/src/storage/layered/mounts.ts';
 import { OverlayStorage } from '../../packages/server/src/storage/overlay/overlay-storage.ts';
 import {
   contents,

@@ -6,9 +6,13 @@ import { FakeBackend } from '../../packages/server/src/drivers/fake/fake-backend
 import { FakeDriver } from '../../packages/server/src/drivers/fake/fake-driver.ts';
 import { blankProfile, ProfileCatalog } from '../../packages/server/src/profiles/catalog.ts';
 import { Expiry } from '../../packages/server/src/sandbox/expiry.ts';
+import { InFlight } from '../../packages/server/src/sandbox/in-flight.ts';
 import { Reconciler, type Repair } from '../../packages/server/src/sandbox/reconciler.ts';
 import { Runner } from '../../packages/server/src/sandbox/runner.ts';
 import { Sandboxes } from '../../packages/server/src/sandbox/sandboxes.ts';
+import { SnapshotKeeper } from '../../packages/server/src/sandbox/snapshot-keeper.ts';
+import { Snapshots } from '../../packages/server/src/sandbox/snapshots.ts';
+import { Stillness } from '../../packages/server/src/sandbox/stillness.ts';
 import type { Deadlines, WorkContext } from '../../packages/server/src/sandbox/work-context.ts';
 import type { Limits } from '../../packages/server/src/store/limits.ts';
 import { openStore, type Store } from '../../packages/server/src/store/store.ts';
@@ -76,7 +80,7 @@ const fakeSteps = [
   'inspect.before',
 ] as const;
 
-const quick: Deadlines = { prepareMs: 300, launchMs: 300, endMs: 300, inspectMs: 300 };
+const quick: Deadlines = { prepareMs: 300, launchMs: 300, endMs: 300, inspectMs: 300, snapshotMs: 300 };
 
 export async function controlPlane(options: { limits?: Partial<Limits> } = {}): Promise<ControlPlane> {
   const folder = mkdtempSync(join(tmpdir(), 'caisson-plane-'));
@@ -88,7 +92,14 @@ export async function controlPlane(options: { limits?: Partial<Limits> } = {}): 
     stores.push(store);
     await store.hosts.seen('here', '1');
     const driver = new FakeDriver({ backend });
-    const work: WorkContext = { store, deadlines: quick, installation: store.installation, driver: () => driver };
+    const work: WorkContext = {
+      store,
+      deadlines: quick,
+      installation: store.installation,
+      driver: () => driver,
+      stillness: new Stillness(),
+      inFlight: new InFlight(),
+    };
     const runner = new Runner(work);
     const limits = { sandboxesPerTenant: null, sandboxesPerHost: null, ...options.limits };
     const profiles = new ProfileCatalog([blankProfile, single, persistent, short, elsewhere]);
@@ -101,7 +112,8 @@ export async function controlPlane(options: { limits?: Partial<Limits> } = {}): 
       host: 'here',
     });
     const expiry = new Expiry(work, runner, sandboxes, profiles);
-    const reconciler = new Reconciler(work, runner, expiry, [driver]);
+    const keeper = new SnapshotKeeper(work, new Snapshots(work, sandboxes));
+    const reconciler = new Reconciler({ work, runner, expiry, keeper, drivers: [driver] });
     return {
       store,
       driver,

@@ -9,7 +9,7 @@ import { buildGuest } from '../../packages/guest/build.mjs';
 import type { InstanceKey } from '../../packages/server/src/drivers/driver.ts';
 import { InstanceFolder } from '../../packages/server/src/drivers/oci/instance-folder.ts';
 import { OciDriver } from '../../packages/server/src/drivers/oci/oci-driver.ts';
-import { unmountBelow } from '../../packages/server/src/storage/overlay/mounts.ts';
+import { unmountBelow } from '../../packages/server/src/storage/layered/mounts.ts';
 import { OverlayStorage } from '../../packages/server/src/storage/overlay/overlay-storage.ts';
 import type { Rootfs } from '../../packages/server/src/storage/storage.ts';
 import { hostImage } from '../conformance/oci-world.ts';

@@ -5,6 +5,7 @@ import { eventsOf, type ProjectEventOptions } from './events.ts';
 import { Keys } from './keys.ts';
 import { Profiles } from './profiles.ts';
 import { Sandboxes } from './sandboxes.ts';
+import { Snapshots } from './snapshots.ts';
 import type { CaissonOptions } from './transport.ts';
 
 /**
@@ -21,6 +22,7 @@ import type { CaissonOptions } from './transport.ts';
  */
 export class Caisson {
   readonly sandboxes: Sandboxes;
+  readonly snapshots: Snapshots;
   readonly profiles: Profiles;
   readonly keys: Keys;
   readonly #connection: Connection;
@@ -28,6 +30,7 @@ export class Caisson {
   constructor(options: CaissonOptions = {}) {
     this.#connection = new Connection(options);
     this.sandboxes = new Sandboxes(this.#connection);
+    this.snapshots = new Snapshots(this.#connection, this.sandboxes);
     this.profiles = new Profiles(this.#connection);
     this.keys = new Keys(this.#connection);
   }

@@ -27,6 +27,7 @@ export {
   type SandboxStats,
   type Scope,
   type SignalName,
+  type Snapshot,
   type StartProcess,
   type WatchBatch,
 } from '@caisson/contract';
@@ -52,8 +53,9 @@ export type { Page } from './pages.ts';
 export type { Process, WaitOptions } from './process.ts';
 export type { Processes } from './processes.ts';
 export type { Profiles } from './profiles.ts';
-export { type ActOptions, SandboxHandle } from './sandbox-handle.ts';
-export type { PageOptions, Sandboxes, SandboxFilter } from './sandboxes.ts';
+export { type ActOptions, SandboxHandle, type SnapshotRequest, type TurnRequest } from './sandbox-handle.ts';
+export type { ForkRequest, PageOptions, RollbackOptions, Sandboxes, SandboxFilter } from './sandboxes.ts';
+export type { RestoreRequest, SnapshotFilter, Snapshots } from './snapshots.ts';
 export { type Bytes, type CaissonOptions, defaultBaseUrl, type Fetch } from './transport.ts';
 export type { WebSocketFactory, WebSocketLike } from './web-socket.ts';
 export type { WrittenEnd, WrittenOptions } from './written-output.ts';

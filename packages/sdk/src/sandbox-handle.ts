@@ -6,14 +6,18 @@ import {
   isTransient,
   type Sandbox,
   type SandboxStats,
+  type Snapshot,
 } from '@caisson/contract';
-import type { CallOptions } from './call.ts';
+import type { CallInput, CallOptions } from './call.ts';
 import type { Connection } from './connection.ts';
 import type { EventOptions } from './events.ts';
 import { type ExecOptions, exec, type RunOptions, type RunResult, run } from './exec.ts';
 import { Files } from './files.ts';
 import { Processes } from './processes.ts';
-import type { Sandboxes } from './sandboxes.ts';
+import type { ForkRequest, RollbackOptions, Sandboxes } from './sandboxes.ts';
+
+export type SnapshotRequest = NonNullable<CallInput<'snapshot.create'>['body']>;
+export type TurnRequest = NonNullable<CallInput<'snapshot.turn'>['body']>;
 
 export interface ActOptions extends CallOptions {
   /** How long to wait for the end of the action; then the answer is the state on the way. */
@@ -80,6 +84,26 @@ export class SandboxHandle {
 
   async start(options: ActOptions = {}): Promise<this> {
     return this.#take(await this.#sandboxes.start(this.id, options));
+  }
+
+  /** Keeps its files as they are now; its processes stand still for an instant. */
+  snapshot(request: SnapshotRequest = {}, options: CallOptions = {}): Promise<Snapshot> {
+    return this.#connection.call('snapshot.create', { params: { id: this.id }, body: request, ...options });
+  }
+
+  /** Ends a turn: the next number, and a snapshot of that name. */
+  turnComplete(request: TurnRequest = {}, options: CallOptions = {}): Promise<Snapshot> {
+    return this.#connection.call('snapshot.turn', { params: { id: this.id }, body: request, ...options });
+  }
+
+  /** Puts its files back to a snapshot, by its id or its name; its processes end. */
+  async rollback(snapshot: string, options: RollbackOptions = {}): Promise<this> {
+    return this.#take(await this.#sandboxes.rollback(this.id, snapshot, options));
+  }
+
+  /** New sandboxes that begin with its files as they are now; nothing else of it is theirs. */
+  fork(request: ForkRequest = {}, options: CallOptions = {}): Promise<SandboxHandle[]> {
+    return this.#sandboxes.fork(this.id, request, options);
   }
 
   /** Destroying a destroyed sandbox is no error. */

@@ -1,7 +1,8 @@
 import type { Attempt, AttemptSummary, CaissonEvent, CreateSandbox, Sandbox, SandboxState } from '@caisson/contract';
-import type { CallOptions } from './call.ts';
+import type { CallInput, CallOptions } from './call.ts';
 import type { Connection } from './connection.ts';
 import { type EventOptions, eventsOf } from './events.ts';
+import { given } from './given.ts';
 import { eachItem, type Page } from './pages.ts';
 import { type ActOptions, SandboxHandle } from './sandbox-handle.ts';
 
@@ -22,6 +23,13 @@ export interface PageOptions extends CallOptions {
   readonly after?: string | undefined;
 }
 
+export interface RollbackOptions extends ActOptions {
+  /** Also while tools run in it. */
+  readonly force?: boolean | undefined;
+}
+
+export type ForkRequest = NonNullable<CallInput<'sandbox.fork'>['body']>;
+
 /** The routes that do something to one sandbox and answer its record. */
 type ActName = `sandbox.${'recreate' | 'stop' | 'start' | 'pause' | 'resume'}`;
 
@@ -35,16 +43,16 @@ export class Sandboxes {
 
   /** A new sandbox. Still on its way when it took longer than `waitSeconds`: see {@link SandboxHandle.untilSettled}. */
   async create(request: CreateSandbox = {}, options: CallOptions = {}): Promise<SandboxHandle> {
-    return this.#handle(await this.#connection.call('sandbox.create', { body: request, ...options }));
+    return this.handle(await this.#connection.call('sandbox.create', { body: request, ...options }));
   }
 
   /** The healthy sandbox of this owner, profile and name: the present one, or a new one. */
   async ensure(request: CreateSandbox = {}, options: CallOptions = {}): Promise<SandboxHandle> {
-    return this.#handle(await this.#connection.call('sandbox.ensure', { body: request, ...options }));
+    return this.handle(await this.#connection.call('sandbox.ensure', { body: request, ...options }));
   }
 
   async get(id: string, options: CallOptions = {}): Promise<SandboxHandle> {
-    return this.#handle(await this.#connection.call('sandbox.get', { params: { id }, ...options }));
+    return this.handle(await this.#connection.call('sandbox.get', { params: { id }, ...options }));
   }
 
   /** Every sandbox that fits, newest first, read page by page. */
@@ -64,7 +72,7 @@ export class Sandboxes {
       label: Object.entries(labels).map(([key, value]) => `${key}=${value}`),
     };
     const page = await this.#connection.call('sandbox.list', { query: given(query), ...rest });
-    return { items: page.items.map((record) => this.#handle(record)), next: page.next };
+    return { items: page.items.map((record) => this.handle(record)), next: page.next };
   }
 
   recreate(id: string, options: ActOptions = {}): Promise<SandboxHandle> {
@@ -87,10 +95,23 @@ export class Sandboxes {
     return this.#act('sandbox.resume', id, options);
   }
 
+  /** Puts its files back to a snapshot, by its id or its name; its processes end. */
+  async rollback(id: string, snapshot: string, options: RollbackOptions = {}): Promise<SandboxHandle> {
+    const { waitSeconds, force, ...rest } = options;
+    const body = { snapshot, ...given({ waitSeconds, force }) };
+    return this.handle(await this.#connection.call('sandbox.rollback', { params: { id }, body, ...rest }));
+  }
+
+  /** New sandboxes that begin with its files as they are now. */
+  async fork(id: string, request: ForkRequest = {}, options: CallOptions = {}): Promise<SandboxHandle[]> {
+    const { items } = await this.#connection.call('sandbox.fork', { params: { id }, body: request, ...options });
+    return items.map((record) => this.handle(record));
+  }
+
   async destroy(id: string, options: ActOptions = {}): Promise<SandboxHandle> {
     const { waitSeconds, ...rest } = options;
     const query = given({ waitSeconds });
-    return this.#handle(await this.#connection.call('sandbox.destroy', { params: { id }, query, ...rest }));
+    return this.handle(await this.#connection.call('sandbox.destroy', { params: { id }, query, ...rest }));
   }
 
   /** Its events: live ones without end, or with `follow: false` those of the past. */
@@ -115,17 +136,11 @@ export class Sandboxes {
 
   async #act(name: ActName, id: string, { waitSeconds, ...rest }: ActOptions): Promise<SandboxHandle> {
     const body = given({ waitSeconds });
-    return this.#handle(await this.#connection.call(name, { params: { id }, body, ...rest }));
+    return this.handle(await this.#connection.call(name, { params: { id }, body, ...rest }));
   }
 
-  #handle(record: Sandbox): SandboxHandle {
+  /** A record as something to act on. */
+  handle(record: Sandbox): SandboxHandle {
     return new SandboxHandle(record, this, this.#connection);
   }
-}
-
-/** The fields that have a value: "absent" and "undefined" are two things to the contract's types. */
-function given<T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
-    [K in keyof T]?: Exclude<T[K], undefined>;
-  };
 }

@@ -5,12 +5,17 @@ import type { DataFolder } from './data-folder.ts';
 import type { Driver } from './drivers/driver.ts';
 import { loadProfiles, type ProfileCatalog } from './profiles/catalog.ts';
 import { Attachments } from './sandbox/attachments.ts';
+import { Branches } from './sandbox/branches.ts';
 import { checkAll } from './sandbox/doctor.ts';
 import { Expiry } from './sandbox/expiry.ts';
 import { Guests } from './sandbox/guests.ts';
+import { InFlight } from './sandbox/in-flight.ts';
 import { Reconciler } from './sandbox/reconciler.ts';
 import { Runner } from './sandbox/runner.ts';
 import { Sandboxes } from './sandbox/sandboxes.ts';
+import { SnapshotKeeper } from './sandbox/snapshot-keeper.ts';
+import { Snapshots } from './sandbox/snapshots.ts';
+import { Stillness } from './sandbox/stillness.ts';
 import { type Deadlines, defaultDeadlines, type WorkContext } from './sandbox/work-context.ts';
 import type { Limits } from './store/limits.ts';
 import { openStore, type Store } from './store/store.ts';
@@ -36,6 +41,8 @@ export interface ControlPlane {
   readonly runner: Runner;
   readonly sandboxes: Sandboxes;
   readonly guests: Guests;
+  readonly snapshots: Snapshots;
+  readonly branches: Branches;
   readonly attachments: Attachments;
   readonly reconciler: Reconciler;
   readonly keys: Keys;
@@ -85,12 +92,17 @@ async function assemble(
     installation: store.installation,
     driver: (name) => findDriver(drivers, name),
     filesystems,
+    stillness: new Stillness(),
+    inFlight: new InFlight(),
   };
   const runner = new Runner(work);
   const sandboxes = new Sandboxes({ work, runner, drivers, profiles, limits, host });
   const guests = new Guests(work, sandboxes);
   const expiry = new Expiry(work, runner, sandboxes, profiles);
-  const reconciler = new Reconciler(work, runner, expiry, drivers);
+  const snapshots = new Snapshots(work, sandboxes);
+  const branches = new Branches({ work, runner, sandboxes, snapshots, profiles, limits, host });
+  const keeper = new SnapshotKeeper(work, snapshots);
+  const reconciler = new Reconciler({ work, runner, expiry, keeper, drivers });
   for (const driver of drivers) {
     // What cannot be looked at now is seen at the next pass.
     driver.onEnded = (key) => void reconciler.look(key).catch(() => {});
@@ -103,7 +115,21 @@ async function assemble(
   const doctor = () => checkAll({ store, drivers, folder: folder.path, filesystems });
   const keys = new Keys(store);
   const attachments = new Attachments();
-  return { store, drivers, profiles, runner, sandboxes, guests, attachments, reconciler, keys, metrics, doctor };
+  return {
+    store,
+    drivers,
+    profiles,
+    runner,
+    sandboxes,
+    guests,
+    snapshots,
+    branches,
+    attachments,
+    reconciler,
+    keys,
+    metrics,
+    doctor,
+  };
 }
 
 /** The lock is loaded only where there is a Postgres to hold. */

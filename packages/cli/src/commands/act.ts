@@ -2,7 +2,6 @@ import type { Command } from 'commander';
 import { type CommandContext, withServer } from '../command-context.ts';
 import type { ServerChoice } from '../connect.ts';
 import { parseDuration } from '../input/duration.ts';
-import { withProgress } from '../output/progress.ts';
 
 interface Act {
   readonly verb: 'recreate' | 'stop' | 'start' | 'pause' | 'resume' | 'destroy';
@@ -40,18 +39,9 @@ async function perform(
 ): Promise<void> {
   const caisson = await connect(options);
   const { findSandbox } = await import('../find-sandbox.ts');
-  const { failureOf, firstWaitSeconds, settle } = await import('../settle.ts');
-  const sandbox = await withProgress(screen, `${doing} ${ref}`, async (say) => {
-    const begun = Date.now();
-    const found = await findSandbox(caisson, ref);
-    const waitSeconds = Math.min(options.wait, firstWaitSeconds);
-    await found[verb]({ waitSeconds });
-    if (!found.settled && options.wait > waitSeconds) {
-      await settle(found, options.wait - (Date.now() - begun) / 1000, say);
-    }
-    return found;
-  });
-  if (sandbox.state === 'failed') throw failureOf(sandbox.record);
-  if (!screen.wantsJson && (screen.err.isTTY || !sandbox.settled)) screen.note(`${sandbox.id} is ${sandbox.state}`);
-  screen.result(sandbox, () => sandbox.id);
+  const { followAction, tellAction } = await import('../follow-action.ts');
+  const sandbox = await followAction(screen, `${doing} ${ref}`, options.wait, async (waitSeconds) =>
+    (await findSandbox(caisson, ref))[verb]({ waitSeconds }),
+  );
+  tellAction(screen, sandbox);
 }

@@ -1,13 +1,10 @@
 import type { CreateSandbox } from '@caisson/contract';
-import type { Caisson } from '@caisson/sdk';
 import type { Command } from 'commander';
 import { type CommandContext, withServer } from '../command-context.ts';
 import type { ServerChoice } from '../connect.ts';
 import { parseDuration, parseWholeDuration } from '../input/duration.ts';
 import { collectKeyValue } from '../input/key-value.ts';
 import type { Invocation } from '../invocation.ts';
-import { printable } from '../output/printable.ts';
-import { withProgress } from '../output/progress.ts';
 
 interface CreateOptions extends ServerChoice {
   readonly spec?: string;
@@ -49,7 +46,11 @@ function addMaking(command: Command, context: CommandContext, verb: 'create' | '
     .option('--driver <name>', 'the driver that must hold it')
     .action(async (repo: string | undefined, options: CreateOptions) => {
       const request = await requestOf(repo, options, context.invocation);
-      await make(await context.connect(options), verb, doing, request, options.wait, context);
+      const caisson = await context.connect(options);
+      const { followMaking } = await import('../follow-action.ts');
+      await followMaking(context.screen, `${doing} a sandbox`, options.wait, (waitSeconds) =>
+        caisson.sandboxes[verb]({ ...request, waitSeconds }),
+      );
     });
 }
 
@@ -84,30 +85,4 @@ async function requestOf(
 function targetOf(written: unknown, driver: string): unknown {
   const rest = typeof written === 'object' && written !== null && !Array.isArray(written) ? written : {};
   return { ...rest, runtime: { name: driver, mode: 'require' } };
-}
-
-async function make(
-  caisson: Caisson,
-  verb: 'create' | 'ensure',
-  doing: string,
-  request: CreateSandbox,
-  wait: number,
-  { screen }: CommandContext,
-): Promise<void> {
-  const { failureOf, firstWaitSeconds, settle } = await import('../settle.ts');
-  const begun = Date.now();
-  const sandbox = await withProgress(screen, `${doing} a sandbox`, async (say) => {
-    const waitSeconds = Math.min(wait, firstWaitSeconds);
-    const made = await caisson.sandboxes[verb]({ ...request, waitSeconds });
-    if (!made.settled && wait > waitSeconds) await settle(made, wait - (Date.now() - begun) / 1000, say);
-    return made;
-  });
-  if (sandbox.state === 'failed') throw failureOf(sandbox.record);
-  if (!screen.wantsJson) {
-    for (const notice of sandbox.record.notices) screen.note(`notice: ${printable(notice)}`);
-    const seconds = ((Date.now() - begun) / 1000).toFixed(2);
-    if (!sandbox.settled) screen.note(`still ${sandbox.state}: \`caisson get ${sandbox.id}\` tells how it goes on`);
-    else if (screen.err.isTTY) screen.note(`${sandbox.state} after ${seconds} s`);
-  }
-  screen.result(sandbox, () => sandbox.id);
 }

@@ -26,6 +26,7 @@ const stateChangeSchema = z.strictObject({
   incarnation: z.int().min(1),
   owner: ownerSchema,
   reason: reasonSchema.nullable(),
+  snapshot: idSchema('snapshot').optional().describe('the one that a rollback leads to'),
 });
 
 export type StateChange = z.infer<typeof stateChangeSchema>;
@@ -39,7 +40,7 @@ const progressSchema = z.strictObject({ line: z.string().max(500).describe('what
 const leaseSchema = z.strictObject({ expiresAt: z.iso.datetime().nullable() });
 const snapshotSchema = z.strictObject({
   snapshot: idSchema('snapshot'),
-  kind: z.enum(['turn', 'tool', 'named', 'fork']),
+  kind: z.enum(['turn', 'tool', 'named']),
   name: z.string().nullable(),
   parent: idSchema('snapshot').nullable(),
 });
@@ -57,7 +58,6 @@ export const eventTypes = {
   'caisson.sandbox.labels': labelsChangedSchema,
   'caisson.sandbox.snapshot': snapshotSchema.describe('it has another snapshot'),
   'caisson.sandbox.snapshot-removed': snapshotSchema.describe('it has one snapshot less'),
-  'caisson.sandbox.rollback': snapshotSchema.describe('its files are those of the snapshot again'),
 } as const;
 
 export type EventType = keyof typeof eventTypes;

@@ -4,7 +4,7 @@ import type { GuestChannel } from './guest-channel.ts';
 import type { GuestClient } from './guest-client.ts';
 import type { OpenOptions } from './guest-connection.ts';
 import { open } from './open-channel.ts';
-import { ConnectionLost, guestCodeOf, unreachable } from './translate-error.ts';
+import { ConnectionLost, guestCodeOf } from './translate-error.ts';
 
 /**
  * What a search or an archive yields, and its result. Asked again on the next connection as long as nothing was yielded;
@@ -31,7 +31,7 @@ export async function* streamOnce<M extends MethodName, T>(
     } catch (error) {
       const isLost = error instanceof ConnectionLost || guestCodeOf(error) === 'shutting_down';
       if (!isLost) throw error;
-      if (begun) throw unreachable(error);
+      if (begun) throw client.lost(error);
     } finally {
       channel.cancel(new Error('the stream was left'));
     }

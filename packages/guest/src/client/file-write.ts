@@ -2,7 +2,7 @@ import type { Params } from '../protocol/methods.ts';
 import type { GuestChannel } from './guest-channel.ts';
 import type { GuestClient } from './guest-client.ts';
 import { open } from './open-channel.ts';
-import { ConnectionLost, fromAbort, unreachable } from './translate-error.ts';
+import { ConnectionLost, fromAbort } from './translate-error.ts';
 
 export type Bytes = Uint8Array | string | AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
 
@@ -26,7 +26,7 @@ export async function sendBytes<M extends 'file.write' | 'file.tar_in'>(
       await pump(channel, chunks, signal);
       return await channel.result;
     } catch (error) {
-      if (error instanceof ConnectionLost && !repeatable) throw unreachable(error);
+      if (error instanceof ConnectionLost && !repeatable) throw client.lost(error);
       throw error;
     }
   });

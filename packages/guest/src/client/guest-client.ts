@@ -28,7 +28,7 @@ export class GuestClient {
   readonly #patienceMs: number;
   #connection: GuestConnection | undefined;
   #waiting: { promise: Promise<void>; wake: () => void } | undefined;
-  #isClosed = false;
+  #ended: CaissonError | undefined;
 
   constructor(options: GuestClientOptions = {}) {
     this.#patienceMs = options.patienceMs ?? defaultPatienceMs;
@@ -49,11 +49,19 @@ export class GuestClient {
     this.#waiting = undefined;
   }
 
-  /** Nothing waits for a guest any more. The connection is its owner's to close. */
-  close(): void {
-    this.#isClosed = true;
+  /**
+   * Nothing waits for a guest any more; what does fails for this reason, the first that was given. The connection is its
+   * owner's to close.
+   */
+  close(reason: CaissonError = new CaissonError('guest_unreachable')): void {
+    this.#ended ??= reason;
     this.#waiting?.wake();
     this.#waiting = undefined;
+  }
+
+  /** What to tell whoever cannot be served again after their connection was lost. */
+  lost(error: unknown): CaissonError {
+    return this.#ended ?? unreachable(error);
   }
 
   async ping(signal?: AbortSignal): Promise<number> {
@@ -61,7 +69,7 @@ export class GuestClient {
     try {
       return await connection.ping();
     } catch (error) {
-      throw error instanceof ConnectionLost ? unreachable(error) : error;
+      throw error instanceof ConnectionLost ? this.lost(error) : error;
     }
   }
 
@@ -92,7 +100,8 @@ export class GuestClient {
       const connection = this.connection;
       if (connection !== undefined) return connection;
       const left = deadline - performance.now();
-      if (this.#isClosed || left <= 0) throw new CaissonError('guest_unreachable');
+      if (this.#ended) throw this.#ended;
+      if (left <= 0) throw new CaissonError('guest_unreachable');
       await this.#nextConnection(left, signal);
     }
   }
@@ -144,7 +153,7 @@ export class GuestClient {
         // Not begun: an open that crossed the guest's or our goaway.
         const notBegun = guestCodeOf(error) === 'shutting_down' && method !== 'process.spawn';
         if (!(error instanceof ConnectionLost) && !notBegun) throw error;
-        if (!notBegun && (repeat === 'atomic' || repeat === 'connection')) throw unreachable(error);
+        if (!notBegun && (repeat === 'atomic' || repeat === 'connection')) throw this.lost(error);
         await connection.closed;
       }
     }

@@ -7,7 +7,7 @@ import { ChannelDuplex } from './channel-duplex.ts';
 import type { GuestClient } from './guest-client.ts';
 import type { GuestConnection } from './guest-connection.ts';
 import { open } from './open-channel.ts';
-import { ConnectionLost, unreachable } from './translate-error.ts';
+import { ConnectionLost } from './translate-error.ts';
 
 export type ListeningPort = MethodRecord<'port.list'>['ports'][number];
 
@@ -44,7 +44,7 @@ export class GuestPorts {
     try {
       await channel.result;
     } catch (error) {
-      throw error instanceof ConnectionLost ? unreachable(error) : error;
+      throw error instanceof ConnectionLost ? this.#client.lost(error) : error;
     }
     return new ChannelDuplex(channel);
   }

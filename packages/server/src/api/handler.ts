@@ -3,8 +3,10 @@ import type { Doctor, RouteName, RouteOf, RouteRequest, WebSocketRouteName } fro
 import type { EventFeed } from '../events/feed.ts';
 import type { ProfileCatalog } from '../profiles/catalog.ts';
 import type { Attachments } from '../sandbox/attachments.ts';
+import type { Branches } from '../sandbox/branches.ts';
 import type { Guests } from '../sandbox/guests.ts';
 import type { Sandboxes } from '../sandbox/sandboxes.ts';
+import type { Snapshots } from '../sandbox/snapshots.ts';
 import type { IdempotentRequest } from '../store/idempotency.ts';
 import type { Store } from '../store/store.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
@@ -18,6 +20,8 @@ export interface ApiContext {
   readonly store: Store;
   readonly sandboxes: Sandboxes;
   readonly guests: Guests;
+  readonly snapshots: Snapshots;
+  readonly branches: Branches;
   readonly attachments: Attachments;
   readonly feed: EventFeed;
   readonly keys: Keys;

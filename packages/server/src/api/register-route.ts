@@ -11,6 +11,7 @@ import { idempotentRequest, runOnce } from './idempotent.ts';
 import { parseRequest } from './parse-request.ts';
 import { processHandlers } from './process-handlers.ts';
 import { eventHandlers, sandboxHandlers } from './sandbox-handlers.ts';
+import { snapshotHandlers } from './snapshot-handlers.ts';
 import { systemHandlers } from './system-handlers.ts';
 import { typingStalledMs, uploadBody, uploadStalledMs } from './upload-body.ts';
 
@@ -21,6 +22,7 @@ const handlers: Handlers = {
   ...sandboxHandlers,
   ...processHandlers,
   ...fileHandlers,
+  ...snapshotHandlers,
   ...eventHandlers,
   ...systemHandlers,
 };

@@ -1,5 +1,5 @@
 import { CaissonError, isId, labelsSchema, parseOrThrow, type sandboxRoutes } from '@caisson/contract';
-import type { Outcome } from '../sandbox/sandboxes.ts';
+import type { Outcome } from '../sandbox/outcome.ts';
 import { projectOf } from '../tenancy/caller.ts';
 import type { Answer, Handlers } from './handler.ts';
 
@@ -72,12 +72,12 @@ export function ok(body: unknown): Answer {
   return { status: 200, body };
 }
 
-function made({ sandbox, settled, created }: Outcome): Answer {
+export function made({ sandbox, settled, created }: Outcome): Answer {
   if (!settled) return { status: 202, body: sandbox, final: false };
   return { status: created ? 201 : 200, body: sandbox };
 }
 
-function changed({ sandbox, settled }: Outcome): Answer {
+export function changed({ sandbox, settled }: Outcome): Answer {
   return { status: settled ? 200 : 202, body: sandbox, final: settled };
 }
 

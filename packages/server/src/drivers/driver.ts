@@ -101,9 +101,17 @@ export type Inspection =
   | { readonly status: 'gone' }
   | { readonly status: 'unknown'; readonly message: string };
 
+export interface ListedInstance {
+  readonly key: InstanceKey;
+  readonly owner: Owner;
+  /** It is there, but its first process is not running any more; `inspect` says why. */
+  readonly ended: boolean;
+  /** Its processes stand still. */
+  readonly paused?: boolean;
+}
+
 export interface Listing {
-  /** `ended`: it is there, but its first process is not running any more; `inspect` says why. */
-  readonly instances: readonly { readonly key: InstanceKey; readonly owner: Owner; readonly ended: boolean }[];
+  readonly instances: readonly ListedInstance[];
   readonly orphans: readonly { readonly backendName: string; readonly key?: InstanceKey }[];
 }
 

@@ -1,17 +1,22 @@
 import type { Id, WorkspaceBlueprint } from '@caisson/contract';
 import type { BaseImage, Images } from '../images/images.ts';
 import type { Rootfs, Storage } from '../storage/storage.ts';
+import type { AttemptImage } from '../store/attempts.ts';
 
 export interface PrepareOptions {
   readonly ownIds: boolean;
   readonly diskMiB: number | undefined;
+  /** It begins from these files, in place of an image. */
+  readonly snapshot: Id<'snapshot'> | undefined;
+  /** What is known of the image of files that are there already. */
+  readonly image: AttemptImage | undefined;
   readonly progress: (line: string) => void;
   readonly signal: AbortSignal;
 }
 
 export interface Prepared {
   readonly rootfs: Rootfs;
-  readonly env: Readonly<Record<string, string>>;
+  readonly image: AttemptImage;
   readonly notices: readonly string[];
 }
 
@@ -28,11 +33,19 @@ export class Filesystems {
 
   /** Idempotent: for a sandbox that has one it answers that, whatever the image is by now. */
   async prepare(sandbox: Id<'sandbox'>, blueprint: WorkspaceBlueprint, options: PrepareOptions): Promise<Prepared> {
-    const { ownIds, diskMiB, signal } = options;
-    const image = await this.#image(blueprint, options);
+    const { ownIds, diskMiB, snapshot, image, signal } = options;
     const quota = diskMiB === undefined ? {} : { quotaBytes: diskMiB * 1024 * 1024 };
-    const rootfs = await this.storage.prepare({ sandbox, image, ownIds, ...quota }, signal);
-    return { rootfs, env: { ...image.config.env, ...blueprint.runtime.env }, notices: image.notices };
+    if (snapshot !== undefined && image) {
+      const rootfs = await this.storage.clone(snapshot, { sandbox, ownIds, ...quota }, signal);
+      return { rootfs, image, notices: [] };
+    }
+    if (image) {
+      const layers = { digest: image.digest, layers: [] };
+      return { rootfs: await this.storage.prepare({ sandbox, image: layers }, signal), image, notices: [] };
+    }
+    const base = await this.#image(blueprint, options);
+    const rootfs = await this.storage.prepare({ sandbox, image: base, ownIds, ...quota }, signal);
+    return { rootfs, image: { digest: base.digest, env: base.config.env }, notices: base.notices };
   }
 
   async remove(sandbox: Id<'sandbox'>, signal: AbortSignal): Promise<void> {

@@ -1,5 +1,6 @@
-import { CaissonError, hasCode, type Sandbox, type WorkspaceBlueprint } from '@caisson/contract';
+import { CaissonError, hasCode, type Id, type Sandbox, type WorkspaceBlueprint } from '@caisson/contract';
 import type { CreateRequest, Driver, Instance } from '../drivers/driver.ts';
+import type { AttemptImage } from '../store/attempts.ts';
 import type { StepChange } from '../store/sandboxes.ts';
 import { withDeadline } from './deadline.ts';
 import { end, haltOrEnd, keyOf, removeFilesystem } from './end.ts';
@@ -9,12 +10,20 @@ import { settleIn } from './settle-in.ts';
 import { unmetNotices } from './unmet.ts';
 import type { WorkContext } from './work-context.ts';
 
-/** From a record to an instance that can be used: the filesystem, the instance, what it needs inside. */
-export async function launch(context: WorkContext, sandbox: Sandbox, signal: AbortSignal): Promise<StepChange> {
+/**
+ * From a record to an instance that can be used: the filesystem, the instance, what it needs inside. With `kept` it begins
+ * from the files that it has.
+ */
+export async function launch(
+  context: WorkContext,
+  sandbox: Sandbox,
+  signal: AbortSignal,
+  kept = false,
+): Promise<StepChange> {
   const driver = context.driver(sandbox.driver);
-  const plan = await planOf(context, sandbox);
+  const plan = await planOf(context, sandbox, kept);
   try {
-    const { request, notices } = await requestOf(context, driver, sandbox, plan, signal);
+    const { request, notices, image } = await requestOf(context, driver, sandbox, plan, signal);
     const instance = await withDeadline('launching', context.deadlines.launchMs, signal, (inner) =>
       begin(driver, request, plan, inner),
     );
@@ -24,7 +33,7 @@ export async function launch(context: WorkContext, sandbox: Sandbox, signal: Abo
       reason: null,
       notices: [...new Set([...sandbox.notices, ...notices, ...instance.notices, ...unmet])],
       instance: { driver: driver.name, host: instance.host },
-      endAttempt: { state: 'succeeded' },
+      endAttempt: { state: 'succeeded', image },
     };
   } catch (error) {
     // The next server goes on with what a shutdown interrupts; there is nothing to undo.
@@ -37,23 +46,34 @@ interface Plan {
   readonly blueprint: WorkspaceBlueprint;
   /** It begins from the filesystem that was kept for it. */
   readonly fromKept: boolean;
+  /** It begins from these files, in place of an image. */
+  readonly from: { readonly snapshot: Id<'snapshot'>; readonly image: AttemptImage } | undefined;
+  readonly notices: readonly string[];
 }
 
-async function planOf(context: WorkContext, sandbox: Sandbox): Promise<Plan> {
-  const attempt = sandbox.attempt === null ? undefined : await context.store.attempts.get(sandbox.attempt);
+async function planOf({ store }: WorkContext, sandbox: Sandbox, kept: boolean): Promise<Plan> {
+  const attempt = sandbox.attempt === null ? undefined : await store.attempts.get(sandbox.attempt);
   if (!attempt) throw new CaissonError('attempt_not_found', `${sandbox.id} has no attempt to launch`);
   // It was normalized when the attempt was recorded.
   const blueprint = attempt.blueprint as WorkspaceBlueprint;
-  return { blueprint, fromKept: attempt.action === 'start' && sandbox.persistence === 'persistent' };
+  const fromKept = kept || (attempt.action === 'start' && sandbox.persistence === 'persistent');
+  const { fromSnapshot: snapshot } = attempt;
+  if (snapshot === null || fromKept) return { blueprint, fromKept, from: undefined, notices: [] };
+  const inputs = await store.snapshots.inputs(snapshot);
+  if (inputs) return { blueprint, fromKept, from: { snapshot, image: inputs.image }, notices: [] };
+  if (attempt.action === 'restore' || attempt.action === 'fork')
+    throw new CaissonError('snapshot_not_found', `the snapshot ${snapshot} is not there any more`);
+  const notice = `The snapshot ${snapshot} that it came from is gone: it begins from its image.`;
+  return { blueprint, fromKept, from: undefined, notices: [notice] };
 }
 
 async function requestOf(
   context: WorkContext,
   driver: Driver,
   sandbox: Sandbox,
-  { blueprint, fromKept }: Plan,
+  { blueprint, fromKept, from, notices }: Plan,
   signal: AbortSignal,
-): Promise<{ request: CreateRequest; notices: readonly string[] }> {
+): Promise<{ request: CreateRequest; notices: readonly string[]; image?: AttemptImage }> {
   const resources = withHostDefaults(blueprint.runtime.resources);
   const common = {
     key: keyOf(sandbox),
@@ -64,19 +84,24 @@ async function requestOf(
     resources,
   };
   const { filesystems, store, deadlines } = context;
-  if (driver.capabilities.storage !== 'ours') return { request: common, notices: [] };
+  if (driver.capabilities.storage !== 'ours') return { request: common, notices };
   if (!filesystems) throw new CaissonError('storage_failed', 'this server has no storage for root filesystems');
   const progress = new Progress(store, sandbox.id);
+  const image = from?.image ?? (fromKept ? await store.attempts.image(sandbox.id) : undefined);
   try {
     const prepared = await withDeadline('preparing the filesystem', deadlines.prepareMs, signal, (inner) =>
       filesystems.prepare(sandbox.id, blueprint, {
         ownIds: driver.ownIds?.(blueprint) ?? driver.capabilities.userNamespace,
         diskMiB: resources.diskMiB,
+        snapshot: from?.snapshot,
+        image,
         progress: progress.tell,
         signal: inner,
       }),
     );
-    return { request: { ...common, rootfs: prepared.rootfs, env: prepared.env }, notices: prepared.notices };
+    const env = { ...prepared.image.env, ...blueprint.runtime.env };
+    const request = { ...common, rootfs: prepared.rootfs, env };
+    return { request, notices: [...notices, ...prepared.notices], image: prepared.image };
   } finally {
     await progress.end();
   }
@@ -84,7 +109,14 @@ async function requestOf(
 
 async function begin(driver: Driver, request: CreateRequest, plan: Plan, signal: AbortSignal): Promise<Instance> {
   const instance = await driver.create(request, signal);
-  if (driver.guest) await settleIn(await driver.guest(request.key, signal), plan, signal);
+  if (!driver.guest) return instance;
+  const { blueprint, fromKept, from } = plan;
+  const beginsFrom = fromKept ? 'kept' : from ? 'snapshot' : 'image';
+  await settleIn(
+    await driver.guest(request.key, signal),
+    { sandbox: request.key.sandbox, blueprint, beginsFrom },
+    signal,
+  );
   return instance;
 }
 

@@ -6,6 +6,7 @@ import { end, haltOrEnd, keyOf } from './end.ts';
 import type { Expiry } from './expiry.ts';
 import { loseIfGone } from './lose.ts';
 import type { Runner } from './runner.ts';
+import type { SnapshotKeeper } from './snapshot-keeper.ts';
 import type { WorkContext } from './work-context.ts';
 
 export interface Repair {
@@ -26,7 +27,9 @@ const pageSize = 500;
  * 3. An instance that no record wants is ended: of a destroyed, stopped or failed sandbox, of another incarnation, of a
  *    sandbox that the store has never heard of, or of nobody. An orphan that cannot be named is reported.
  * 4. A root filesystem that no record wants is removed.
- * 5. What has outlived its lease ends as its profile says.
+ * 5. A sandbox that should run and stands still, because its server was killed while it took a snapshot, goes on.
+ * 6. Snapshots whose making or removing was cut short are removed.
+ * 7. What has outlived its lease ends as its profile says.
  *
  * A pass looks at records and instances at different moments, while requests change both. So before it changes anything
  * it holds the sandbox, and looks again at the record.
@@ -36,15 +39,23 @@ export class Reconciler {
   readonly #store: Store;
   readonly #runner: Runner;
   readonly #expiry: Expiry;
+  readonly #keeper: SnapshotKeeper;
   readonly #drivers: readonly Driver[];
   readonly #abort = new AbortController();
 
-  constructor(work: WorkContext, runner: Runner, expiry: Expiry, drivers: readonly Driver[]) {
-    this.#work = work;
-    this.#store = work.store;
-    this.#runner = runner;
-    this.#expiry = expiry;
-    this.#drivers = drivers;
+  constructor(parts: {
+    readonly work: WorkContext;
+    readonly runner: Runner;
+    readonly expiry: Expiry;
+    readonly keeper: SnapshotKeeper;
+    readonly drivers: readonly Driver[];
+  }) {
+    this.#work = parts.work;
+    this.#store = parts.work.store;
+    this.#runner = parts.runner;
+    this.#expiry = parts.expiry;
+    this.#keeper = parts.keeper;
+    this.#drivers = parts.drivers;
   }
 
   /** Ends a pass that is under way, and every later one, soon. */
@@ -77,6 +88,7 @@ export class Reconciler {
       await this.#reap(driver, listing, wanted, repairs);
     }
     await this.#reapFilesystems(inUse, repairs);
+    repairs.push(...(await this.#keeper.pass(this.#abort.signal)));
     await this.#expiry.pass(pageSize);
     for (const repair of repairs) await this.#tell(repair);
     return repairs;
@@ -106,17 +118,33 @@ export class Reconciler {
   /** Answers the names of all instances that settled records want. */
   async #findLost(driver: Driver, listing: Listing, repairs: Repair[]): Promise<Set<string>> {
     const alive = new Set(listing.instances.filter((instance) => !instance.ended).map(({ key }) => nameOf(key)));
+    const still = new Set(listing.instances.filter((instance) => instance.paused).map(({ key }) => nameOf(key)));
     const wanted = new Set<string>();
     for (const state of ['ready', 'paused'] as const) {
       for await (const sandbox of this.#settledIn(state)) {
         const name = nameOf(keyOf(sandbox));
         wanted.add(name);
+        if (sandbox.driver === driver.name && state === 'ready' && still.has(name))
+          await this.#goOn(driver, sandbox, repairs);
         if (sandbox.driver !== driver.name || alive.has(name)) continue;
         const reason = await loseIfGone(this.#work, this.#runner, sandbox, this.#abort.signal);
         if (reason) repairs.push({ sandbox: sandbox.id, found: reason.message, did: 'repaired' });
       }
     }
     return wanted;
+  }
+
+  /** Unless somebody is at it just now, and has let it stand still for a moment. */
+  async #goOn(driver: Driver, sandbox: Sandbox, repairs: Repair[]): Promise<void> {
+    const { stillness } = this.#work;
+    if (stillness.isTaken(sandbox.id)) return;
+    await stillness.take(sandbox.id, this.#abort.signal, async (signal) => {
+      const present = await this.#store.sandboxes.get(sandbox.id);
+      const seen = await driver.inspect(keyOf(sandbox), signal);
+      if (present?.state !== 'ready' || seen.status !== 'paused') return;
+      await driver.resume?.(keyOf(sandbox), signal);
+      repairs.push({ sandbox: sandbox.id, found: 'ready, and its processes stood still', did: 'repaired' });
+    });
   }
 
   async *#settledIn(state: SandboxState): AsyncGenerator<Sandbox> {

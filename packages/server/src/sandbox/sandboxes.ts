@@ -26,6 +26,7 @@ import type { Store } from '../store/store.ts';
 import { type Caller, canSee, projectOf, requireChange } from '../tenancy/caller.ts';
 import { type Composed, compose } from './compose.ts';
 import { isLost, loseIfGone } from './lose.ts';
+import { type Outcome, settle } from './outcome.ts';
 import { limitTtl, policyNotices, policyOf } from './profile-policy.ts';
 import type { Operation, Runner } from './runner.ts';
 import { pausing } from './work.ts';
@@ -38,14 +39,6 @@ export interface SandboxesContext {
   readonly profiles: ProfileCatalog;
   readonly limits: Limits;
   readonly host: string;
-}
-
-/** How an action went by the time the caller wanted to know. */
-export interface Outcome {
-  readonly sandbox: Sandbox;
-  /** False when it is still on its way. */
-  readonly settled: boolean;
-  readonly created: boolean;
 }
 
 type CreateRequest = Omit<CreateSandbox, 'waitSeconds'> & { waitSeconds: number };
@@ -133,12 +126,12 @@ export class Sandboxes {
   }
 
   async recreate(caller: Caller, id: string, waitSeconds: number, idempotency?: IdempotentRequest): Promise<Outcome> {
-    const sandbox = await this.#changeable(caller, id, 'recreate');
-    return this.#settle(await this.#recreate(sandbox, idempotency), sandbox.id, waitSeconds);
+    const sandbox = await this.changeable(caller, id, 'recreate');
+    return settle(this.#store, await this.#recreate(sandbox, idempotency), sandbox.id, waitSeconds);
   }
 
   async stop(caller: Caller, id: string, waitSeconds: number, idempotency?: IdempotentRequest): Promise<Outcome> {
-    const sandbox = await this.#changeable(caller, id, 'stop');
+    const sandbox = await this.changeable(caller, id, 'stop');
     const driver = this.#context.work.driver(sandbox.driver);
     if (sandbox.persistence === 'persistent' && driver.capabilities.storage === 'backend' && !driver.halt) {
       throw new CaissonError(
@@ -148,26 +141,26 @@ export class Sandboxes {
     }
     const reason = { code: 'requested', message: `stopped by ${caller.owner.principal}` } as const;
     const operation = await this.#context.runner.begin(sandbox, 'stop', 'stopping', { reason, idempotency });
-    return this.#settle(operation, sandbox.id, waitSeconds);
+    return settle(this.#store, operation, sandbox.id, waitSeconds);
   }
 
   async start(caller: Caller, id: string, waitSeconds: number, idempotency?: IdempotentRequest): Promise<Outcome> {
-    const sandbox = await this.#changeable(caller, id, 'start');
-    return this.#settle(await this.#start(sandbox, idempotency), sandbox.id, waitSeconds);
+    const sandbox = await this.changeable(caller, id, 'start');
+    return settle(this.#store, await this.#start(sandbox, idempotency), sandbox.id, waitSeconds);
   }
 
   async pause(caller: Caller, id: string, waitSeconds: number, idempotency?: IdempotentRequest): Promise<Outcome> {
-    const sandbox = await this.#changeable(caller, id, 'pause');
+    const sandbox = await this.changeable(caller, id, 'pause');
     // Refused before anything changes; the action itself would leave a record of a failure.
     pausing(this.#context.work.driver(sandbox.driver));
     const operation = await this.#context.runner.begin(sandbox, 'pause', 'pausing', { idempotency });
-    return this.#settle(operation, sandbox.id, waitSeconds);
+    return settle(this.#store, operation, sandbox.id, waitSeconds);
   }
 
   async resume(caller: Caller, id: string, waitSeconds: number, idempotency?: IdempotentRequest): Promise<Outcome> {
-    const sandbox = await this.#changeable(caller, id, 'resume');
+    const sandbox = await this.changeable(caller, id, 'resume');
     const operation = await this.#context.runner.begin(sandbox, 'resume', 'resuming', { idempotency });
-    return this.#settle(operation, sandbox.id, waitSeconds);
+    return settle(this.#store, operation, sandbox.id, waitSeconds);
   }
 
   /** Destroying a destroyed sandbox answers its record. */
@@ -193,7 +186,7 @@ export class Sandboxes {
       }
       try {
         const operation = await this.#context.runner.begin(sandbox, 'destroy', 'destroying', { reason });
-        return await this.#settle(operation, sandbox.id, waitSeconds);
+        return await settle(this.#store, operation, sandbox.id, waitSeconds);
       } catch (error) {
         if (!hasCode(error, 'state_changed', 'sandbox_destroying', 'sandbox_destroyed')) throw error;
         sandbox = await this.#store.sandboxes.get(seen.id);
@@ -217,7 +210,7 @@ export class Sandboxes {
   /** Waits for what runs on a sandbox, for a request that was sent twice. */
   async settled(id: Id<'sandbox'>, waitSeconds: number): Promise<Outcome> {
     const operation = await this.#context.runner.resume(id);
-    if (operation) return this.#settle(operation, id, waitSeconds);
+    if (operation) return settle(this.#store, operation, id, waitSeconds);
     const sandbox = await this.#store.sandboxes.get(id);
     if (!sandbox) throw new CaissonError('sandbox_not_found', `there is no sandbox ${id}`);
     return { sandbox, settled: !isTransient(sandbox.state) && sandbox.state !== 'requested', created: false };
@@ -252,7 +245,7 @@ export class Sandboxes {
     const insert = async () =>
       (await store.sandboxes.create(record, newAttempt('create', composed), limits, idempotency)).sandbox;
     const operation = await runner.enter(record.id, insert, 'create', 'provisioning', {});
-    return { ...(await this.#settle(operation, record.id, request.waitSeconds)), created: true };
+    return { ...(await settle(this.#store, operation, record.id, request.waitSeconds)), created: true };
   }
 
   /** The present sandbox made usable, or undefined when it is worth looking again. */
@@ -263,9 +256,9 @@ export class Sandboxes {
     }
     const keepsFiles = present.persistence === 'persistent' && isLost(present);
     if (present.state === 'failed' && !keepsFiles)
-      return this.#settle(await this.#recreate(present), present.id, waitSeconds);
+      return settle(this.#store, await this.#recreate(present), present.id, waitSeconds);
     if (present.state === 'stopped' || present.state === 'failed')
-      return this.#settle(await this.#start(present), present.id, waitSeconds);
+      return settle(this.#store, await this.#start(present), present.id, waitSeconds);
     const { work, runner } = this.#context;
     const never = new AbortController().signal;
     if (present.state === 'ready' && (await loseIfGone(work, runner, present, never))) return undefined;
@@ -287,27 +280,16 @@ export class Sandboxes {
   async #again(sandbox: Sandbox, action: Attempt['action']) {
     const last = sandbox.attempt === null ? undefined : await this.#store.attempts.get(sandbox.attempt);
     if (!last) throw new CaissonError('attempt_not_found', `${sandbox.id} has no attempt to repeat`);
-    const { spec, resolvedSpec, blueprint, blueprintDigest } = last;
-    return { id: newId('attempt'), action, spec, resolvedSpec, blueprint, blueprintDigest };
+    const { spec, resolvedSpec, blueprint, blueprintDigest, fromSnapshot } = last;
+    return { id: newId('attempt'), action, spec, resolvedSpec, blueprint, blueprintDigest, fromSnapshot };
   }
 
-  async #changeable(caller: Caller, id: string, action: ActionName): Promise<Sandbox> {
+  /** A sandbox that the caller may change, in a state in which the action may begin. */
+  async changeable(caller: Caller, id: string, action: ActionName): Promise<Sandbox> {
     const sandbox = await this.get(caller, id);
     requireChange(caller, sandbox);
     if (!canBegin(action, sandbox.state)) throw refused(sandbox, action);
     return sandbox;
-  }
-
-  async #settle(operation: Operation, id: Id<'sandbox'>, waitSeconds: number): Promise<Outcome> {
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<undefined>((resolve) => {
-      timer = setTimeout(resolve, waitSeconds * 1000, undefined);
-    });
-    const ended = await Promise.race([operation.done, late]).finally(() => clearTimeout(timer));
-    if (ended) return { sandbox: ended, settled: true, created: false };
-    const sandbox = await this.#store.sandboxes.get(id);
-    if (!sandbox) throw new CaissonError('sandbox_not_found', `there is no sandbox ${id}`);
-    return { sandbox, settled: false, created: false };
   }
 
   #resolve(caller: Caller, request: CreateRequest): Wanted {

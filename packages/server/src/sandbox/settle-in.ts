@@ -1,19 +1,47 @@
-import type { WorkspaceBlueprint } from '@caisson/contract';
+import { createHash } from 'node:crypto';
+import { hasCode, type Id, type WorkspaceBlueprint } from '@caisson/contract';
 import type { GuestClient } from '@caisson/guest';
 
 /** The ids of `user`, which the guest has in every sandbox. */
 const user = { uid: 1000, gid: 1000 };
 
+/** What makes a machine itself towards others. Whoever begins from the files of another one must not have it too. */
+const identityFolder = '/etc/ssh';
+const identityPattern = 'ssh_host_*';
+const identityFiles = ['/var/lib/systemd/random-seed', '/var/lib/dbus/machine-id'];
+
+export interface Arrival {
+  readonly sandbox: Id<'sandbox'>;
+  readonly blueprint: WorkspaceBlueprint;
+  readonly beginsFrom: 'image' | 'snapshot' | 'kept';
+}
+
 /**
- * What a sandbox needs inside before anybody uses it. It may be done again. One that begins from a kept filesystem has its
- * workspace with whatever owner it was given, unless it failed before it ever had one.
+ * What a sandbox needs inside before anybody uses it. It may be done again. One that begins from files of its own, or of
+ * another sandbox, has its workspace with whatever owner it was given, unless it failed before it ever had one.
  */
-export async function settleIn(
-  guest: GuestClient,
-  { blueprint, fromKept }: { readonly blueprint: WorkspaceBlueprint; readonly fromKept: boolean },
-  signal: AbortSignal,
-): Promise<void> {
+export async function settleIn(guest: GuestClient, arrival: Arrival, signal: AbortSignal): Promise<void> {
+  const { blueprint, beginsFrom } = arrival;
   const path = blueprint.runtime.workspaceRoot;
-  const created = await guest.files.mkdir(path, { user: 'root', parents: true, signal });
-  if (created || !fromKept) await guest.files.chown(path, user, { user: 'root', signal });
+  const made = guest.files.mkdir(path, { user: 'root', parents: true, signal }).then(async (created) => {
+    if (created || beginsFrom === 'image') await guest.files.chown(path, user, { user: 'root', signal });
+  });
+  const known = beginsFrom === 'kept' ? undefined : identify(guest, arrival, signal);
+  await Promise.all([made, known]);
+}
+
+/** Its machine id is its own and the same after each start; nothing else of anybody's identity is in it. */
+async function identify(guest: GuestClient, { sandbox, beginsFrom }: Arrival, signal: AbortSignal): Promise<void> {
+  const id = createHash('sha256').update(sandbox).digest('hex').slice(0, 32);
+  const options = { user: 'root', signal } as const;
+  // An image without /etc has nobody who would look there.
+  await guest.files.write('/etc/machine-id', `${id}\n`, { ...options, mode: 0o444 }).catch(unlessMissing);
+  if (beginsFrom !== 'snapshot') return;
+  const keys = await guest.files.glob(identityFolder, identityPattern, options).catch(unlessMissing);
+  const found = (keys?.entries ?? []).map(({ path }) => path);
+  for (const file of [...found, ...identityFiles]) await guest.files.remove(file, options).catch(unlessMissing);
+}
+
+function unlessMissing(error: unknown): undefined {
+  if (!hasCode(error, 'file_not_found', 'file_not_directory')) throw error;
 }

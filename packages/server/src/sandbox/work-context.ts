@@ -1,6 +1,8 @@
 import type { Driver } from '../drivers/driver.ts';
 import type { Store } from '../store/store.ts';
 import type { Filesystems } from './filesystems.ts';
+import type { InFlight } from './in-flight.ts';
+import type { Stillness } from './stillness.ts';
 
 /** How long a driver may take, by what it is asked. Longer and a person has given up; shorter and a slow disk fails. */
 export interface Deadlines {
@@ -9,6 +11,8 @@ export interface Deadlines {
   readonly launchMs: number;
   readonly endMs: number;
   readonly inspectMs: number;
+  /** What was never written out has to be, and some storages copy. */
+  readonly snapshotMs: number;
 }
 
 export const defaultDeadlines: Deadlines = {
@@ -16,6 +20,7 @@ export const defaultDeadlines: Deadlines = {
   launchMs: 120_000,
   endMs: 60_000,
   inspectMs: 10_000,
+  snapshotMs: 300_000,
 };
 
 export interface WorkContext {
@@ -23,6 +28,8 @@ export interface WorkContext {
   readonly deadlines: Deadlines;
   readonly installation: string;
   driver(name: string | null): Driver;
+  readonly stillness: Stillness;
+  readonly inFlight: InFlight;
   /** For drivers whose filesystem is ours; absent where there is none of them. */
   readonly filesystems?: Filesystems | undefined;
 }

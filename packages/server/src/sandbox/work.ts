@@ -4,6 +4,7 @@ import type { StepChange } from '../store/sandboxes.ts';
 import { withDeadline } from './deadline.ts';
 import { end, haltOrEnd, keyOf, removeFilesystem } from './end.ts';
 import { launch } from './launch.ts';
+import { rollback } from './rollback.ts';
 import type { WorkContext } from './work-context.ts';
 
 /**
@@ -36,18 +37,19 @@ export const work: Partial<Record<ActionName, Work>> = {
   },
   async pause(context, sandbox, signal) {
     const driver = context.driver(sandbox.driver);
-    await withDeadline('pausing', context.deadlines.endMs, signal, (inner) =>
-      pausing(driver).pause(keyOf(sandbox), inner),
+    await context.stillness.take(sandbox.id, signal, (own) =>
+      withDeadline('pausing', context.deadlines.endMs, own, (inner) => pausing(driver).pause(keyOf(sandbox), inner)),
     );
     return { reason: null };
   },
   async resume(context, sandbox, signal) {
     const driver = context.driver(sandbox.driver);
-    await withDeadline('resuming', context.deadlines.endMs, signal, (inner) =>
-      pausing(driver).resume(keyOf(sandbox), inner),
+    await context.stillness.take(sandbox.id, signal, (own) =>
+      withDeadline('resuming', context.deadlines.endMs, own, (inner) => pausing(driver).resume(keyOf(sandbox), inner)),
     );
     return { reason: null };
   },
+  rollback,
   async destroy(context, sandbox, signal) {
     await end(context, keyOf(sandbox), sandbox, signal);
     if (sandbox.incarnation > 1) await end(context, keyOf(sandbox, -1), sandbox, signal);

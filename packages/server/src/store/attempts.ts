@@ -15,9 +15,16 @@ export interface NewAttempt {
   readonly fromSnapshot?: Id<'snapshot'> | null;
 }
 
+/** What of its image a sandbox needs besides its files. */
+export interface AttemptImage {
+  readonly digest: string;
+  readonly env: Readonly<Record<string, string>>;
+}
+
 export interface AttemptOutcome {
   readonly state: 'succeeded' | 'failed' | 'cancelled';
   readonly reason?: Reason;
+  readonly image?: AttemptImage | undefined;
 }
 
 /** Inputs are kept as they were given: the answer to "what exactly ran". */
@@ -49,6 +56,7 @@ export async function endAttempt(tx: Queries, id: string, outcome: AttemptOutcom
       state: outcome.state,
       reason_code: outcome.reason?.code ?? null,
       reason_message: outcome.reason?.message ?? null,
+      ...(outcome.image ? { image: JSON.stringify(outcome.image) } : {}),
       ended_at: now,
     })
     .where('id', '=', id)
@@ -66,6 +74,31 @@ export class AttemptStore {
   async get(id: string): Promise<Attempt | undefined> {
     const row = await this.#database.db.selectFrom('attempts').selectAll().where('id', '=', id).executeTakeFirst();
     return row && toAttempt(row);
+  }
+
+  /** The image that the files of a sandbox began from, where it ever had one. */
+  async image(sandbox: string): Promise<AttemptImage | undefined> {
+    const row = await this.#database.db
+      .selectFrom('attempts')
+      .select('image')
+      .where('sandbox', '=', sandbox)
+      .where('image', 'is not', null)
+      .orderBy('id', 'desc')
+      .limit(1)
+      .executeTakeFirst();
+    return row?.image ? (JSON.parse(row.image) as AttemptImage) : undefined;
+  }
+
+  /** Whether somebody still begins from a snapshot. */
+  async beginsFrom(snapshot: string): Promise<boolean> {
+    const row = await this.#database.db
+      .selectFrom('attempts')
+      .select('id')
+      .where('from_snapshot', '=', snapshot)
+      .where('state', '=', 'running')
+      .limit(1)
+      .executeTakeFirst();
+    return row !== undefined;
   }
 
   /** Newest first. */

@@ -337,6 +337,7 @@ export class SandboxStore {
       incarnation: sandbox.incarnation,
       owner: rowOwner(row),
       reason: sandbox.reason,
+      ...(sandbox.rollbackTo === null ? {} : { snapshot: sandbox.rollbackTo }),
     };
     const { tenant, project, sequence } = row;
     const type = stateEventType(sandbox.state);

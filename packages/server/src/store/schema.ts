@@ -79,7 +79,7 @@ export interface SandboxTable {
   updated_at: number;
   ready_at: number | null;
   expires_at: number | null;
-  policy: string;
+  policy: Generated<string>;
   turn: Generated<number>;
   head: string | null;
   rollback_to: string | null;
@@ -103,6 +103,8 @@ export interface AttemptTable {
   blueprint_digest: string;
   /** The snapshot that its files come from, in place of an image. */
   from_snapshot: string | null;
+  /** See `AttemptImage`; null until it has succeeded. */
+  image: string | null;
   started_at: number;
   ended_at: number | null;
 }
@@ -174,6 +176,7 @@ export interface SnapshotTable {
   /** What a sandbox made from it is made of: see `SnapshotInputs`. */
   inputs: string;
   blueprint_digest: string;
+  frozen_us: number | null;
 }
 
 export interface ProcessTable {

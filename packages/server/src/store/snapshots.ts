@@ -10,6 +10,7 @@ import {
   turnName,
 } from '@caisson/contract';
 import type { Selectable } from 'kysely';
+import type { AttemptImage } from './attempts.ts';
 import type { Database, Queries } from './database.ts';
 import { retryDeadlocks, violatedUnique } from './database-errors.ts';
 import type { EventLog } from './events.ts';
@@ -29,6 +30,7 @@ export interface SnapshotInputs {
   readonly persistence: Sandbox['persistence'];
   readonly profile: Sandbox['profile'];
   readonly policy: SandboxPolicy;
+  readonly image: AttemptImage;
 }
 
 export interface NewSnapshot {
@@ -102,11 +104,11 @@ export class SnapshotStore {
   }
 
   /** Its files are whole: from now on it is there. The answer to a repetition of the request is written with it. */
-  async finish(id: Id<'snapshot'>, idempotency?: IdempotentRequest): Promise<Snapshot> {
+  async finish(id: Id<'snapshot'>, frozenMs: number | null, idempotency?: IdempotentRequest): Promise<Snapshot> {
     const { snapshot, event } = await this.#transaction(async (tx) => {
       const row = await tx
         .updateTable('snapshots')
-        .set({ state: 'ready' })
+        .set({ state: 'ready', frozen_us: frozenMs === null ? null : Math.round(frozenMs * 1000) })
         .where('id', '=', id)
         .where('state', '=', 'making')
         .returningAll()
@@ -126,7 +128,11 @@ export class SnapshotStore {
   }
 
   async inputs(id: string): Promise<SnapshotInputs | undefined> {
-    const row = await this.#database.db.selectFrom('snapshots').select('inputs').where('id', '=', id).executeTakeFirst();
+    const row = await this.#database.db
+      .selectFrom('snapshots')
+      .select('inputs')
+      .where('id', '=', id)
+      .executeTakeFirst();
     return row && (JSON.parse(row.inputs) as SnapshotInputs);
   }
 
@@ -324,6 +330,7 @@ function toStored(row: SnapshotRow): StoredSnapshot {
     state: row.state as StoredSnapshot['state'],
     labels: JSON.parse(row.labels) as Labels,
     blueprintDigest: row.blueprint_digest,
+    frozenMs: row.frozen_us === null ? null : row.frozen_us / 1000,
     createdAt: isoTime(row.created_at),
   };
 }

@@ -1,4 +1,4 @@
-import { CaissonError, type Id, includesScope, type Owner, type Sandbox, type Scope } from '@caisson/contract';
+import { CaissonError, type Id, includesScope, type Owner, type Scope } from '@caisson/contract';
 
 /** Who makes a request: an owner and what its key may do. The local user of a machine without keys has no key. */
 export interface Caller {
@@ -32,10 +32,10 @@ export function canSee(caller: Caller, owner: Owner): boolean {
   return owner.project === caller.owner.project || includesScope(caller.scope, 'manage');
 }
 
-/** A sandbox is changed by its principal, or by a key with `manage`. */
-export function requireChange(caller: Caller, sandbox: Sandbox): void {
-  const own = sandbox.owner.principal === caller.owner.principal && sandbox.owner.project === caller.owner.project;
+/** A sandbox or a snapshot is changed by its principal, or by a key with `manage`. */
+export function requireChange(caller: Caller, thing: { readonly id: string; readonly owner: Owner }): void {
+  const own = thing.owner.principal === caller.owner.principal && thing.owner.project === caller.owner.project;
   if (!own && !includesScope(caller.scope, 'manage')) {
-    throw new CaissonError('not_owner', `${sandbox.id} belongs to ${sandbox.owner.principal}`);
+    throw new CaissonError('not_owner', `${thing.id} belongs to ${thing.owner.principal}`);
   }
 }

@@ -184,7 +184,7 @@ export class OciDriver implements Driver {
         continue;
       }
       const ended = !record.running || !isAlive(record.running);
-      instances.push({ key: record.key, owner, ended });
+      instances.push({ key: record.key, owner, ended, paused: !ended && this.#isPaused(folder, record) });
       // One that somebody is at work on gets its link from them.
       if (ended || this.#turns.isTaken(name)) continue;
       this.#oomKills.set(name, this.#cgroup(folder).oomKills);
@@ -207,6 +207,7 @@ export class OciDriver implements Driver {
     const { folder, record } = this.#require(key);
     if (this.#isPaused(folder, record)) return;
     const runtime = this.#runtime(record);
+    if (runtime.known.freezesGroup) return this.#cgroup(folder).freeze(signal);
     try {
       await runtime.pause(folder, signal);
       await folder.write({ ...record, paused: true });
@@ -219,8 +220,10 @@ export class OciDriver implements Driver {
 
   async resume(key: InstanceKey, signal: AbortSignal): Promise<void> {
     const { folder, record } = this.#require(key);
+    const runtime = this.#runtime(record);
+    if (runtime.known.freezesGroup) return this.#cgroup(folder).thaw();
     if (!this.#isPaused(folder, record)) return;
-    await this.#runtime(record).resume(folder, signal);
+    await runtime.resume(folder, signal);
     await folder.write({ ...record, paused: false });
   }
 

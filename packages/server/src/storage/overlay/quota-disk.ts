@@ -1,9 +1,10 @@
 import { existsSync } from 'node:fs';
-import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { mkdir, open, readdir, rename, rm, stat, utimes } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { CaissonError, newId } from '@caisson/contract';
 import type { HostClient } from '@caisson/guest';
-import { hostCommand } from './host-command.ts';
+import { hostCommand } from '../layered/host-command.ts';
+import { resizeFile, untilLetGo } from '../layered/loop-file.ts';
 
 /**
  * The limit of one sandbox: its changes lie on an ext4 filesystem of their own, in a sparse file. Quotas of the host's
@@ -14,18 +15,22 @@ import { hostCommand } from './host-command.ts';
 /** Below this ext4 has no room left for files. */
 export const minQuotaBytes = 4 * 1024 * 1024;
 
-/** Making a filesystem takes much longer than copying an empty one, so there is an empty one of each size in use. */
-export async function makeDisk(host: HostClient, templates: string, file: string, bytes: number): Promise<void> {
-  const template = join(templates, `${bytes}.ext4`);
-  if (!existsSync(template)) await makeTemplate(host, template, bytes);
+/** Making a filesystem takes much longer than copying an empty one, so there are empty ones of the sizes in use. */
+export async function makeDisk(host: HostClient, pool: string, file: string, bytes: number): Promise<void> {
+  const template = join(pool, 'templates', `${bytes}.ext4`);
+  if (existsSync(template)) await utimes(template, new Date(), new Date());
+  else await makeTemplate(host, pool, template, bytes);
   await hostCommand(host, 'cp', ['--sparse=always', '--reflink=auto', '--', template, file]);
 }
 
-async function makeTemplate(host: HostClient, template: string, bytes: number): Promise<void> {
+/** Sizes come from blueprints: a handful is in use at a time, and anybody may think of others. */
+const templatesMax = 8;
+
+async function makeTemplate(host: HostClient, pool: string, template: string, bytes: number): Promise<void> {
   await mkdir(dirname(template), { recursive: true, mode: 0o700 });
-  const draft = `${template}.${newId('request')}`;
+  const draft = join(pool, 'making', newId('request'));
   try {
-    await resize(draft, bytes);
+    await resizeFile(draft, bytes);
     // Room kept for growing while it is mounted would be most of what has to be copied, and it never grows so.
     const features = '^has_journal,^resize_inode';
     const extended = 'lazy_itable_init=1,root_owner=0:0';
@@ -34,6 +39,16 @@ async function makeTemplate(host: HostClient, template: string, bytes: number): 
   } finally {
     await rm(draft, { force: true });
   }
+  await dropTemplates(dirname(template));
+}
+
+/** Those that were not used for longest. */
+async function dropTemplates(folder: string): Promise<void> {
+  const all = await Promise.all(
+    (await readdir(folder)).map(async (name) => ({ name, usedMs: (await stat(join(folder, name))).mtimeMs })),
+  );
+  const old = all.sort((one, other) => other.usedMs - one.usedMs).slice(templatesMax);
+  for (const { name } of old) await rm(join(folder, name), { force: true });
 }
 
 export async function mountDisk(host: HostClient, file: string, point: string): Promise<void> {
@@ -48,35 +63,14 @@ export async function mountDisk(host: HostClient, file: string, point: string): 
 /** Only while it is not mounted: to grow a mounted one needs a right that servers often do not have. */
 export async function resizeDisk(host: HostClient, file: string, from: number, to: number): Promise<void> {
   await untilLetGo(file);
-  if (to > from) await resize(file, to);
+  if (to > from) await resizeFile(file, to);
   await hostCommand(host, 'e2fsck', ['-fp', file], { accept: [1] });
   try {
     await hostCommand(host, 'resize2fs', [file, `${Math.floor(to / 1024)}K`]);
   } catch (error) {
     throw new CaissonError('disk_quota_exceeded', `what it holds does not fit into ${to} bytes`, { cause: error });
   }
-  if (to < from) await resize(file, to);
-}
-
-/** A kernel that ends a namespace lets go of its mounts within milliseconds. */
-const letGoMs = 10_000;
-const lookMs = 20;
-
-/**
- * A detached mount may live on for a moment, in a namespace that is just ending. To check or mount its disk a second time
- * meanwhile would ruin it.
- */
-async function untilLetGo(file: string): Promise<void> {
-  for (let waited = 0; await isAttached(file); waited += lookMs) {
-    if (waited >= letGoMs) throw new CaissonError('storage_failed', `${file} is still in use`);
-    await new Promise((resolve) => setTimeout(resolve, lookMs));
-  }
-}
-
-async function isAttached(file: string): Promise<boolean> {
-  const devices = (await readdir('/sys/block')).filter((name) => name.startsWith('loop'));
-  const backing = devices.map((name) => readFile(`/sys/block/${name}/loop/backing_file`, 'utf8').catch(() => ''));
-  return (await Promise.all(backing)).some((path) => path.trim() === file);
+  if (to < from) await resizeFile(file, to);
 }
 
 /** Where ext4's superblock says in two bytes whether it was unmounted in order, and what they are then. */
@@ -88,15 +82,6 @@ async function isClean(file: string): Promise<boolean> {
   try {
     const { buffer } = await handle.read(Buffer.alloc(2), 0, 2, stateOffset);
     return buffer.readUInt16LE(0) === cleanState;
-  } finally {
-    await handle.close();
-  }
-}
-
-async function resize(file: string, bytes: number): Promise<void> {
-  const handle = await open(file, 'a', 0o600);
-  try {
-    await handle.truncate(bytes);
   } finally {
     await handle.close();
   }

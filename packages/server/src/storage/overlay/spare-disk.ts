@@ -1,8 +1,10 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { HostClient } from '@caisson/guest';
-import { unmount } from './mounts.ts';
-import { makeChanges, type PoolFolder } from './pool-folder.ts';
+import { makeChanges } from '../layered/changes-folder.ts';
+import type { Spare } from '../layered/changes-store.ts';
+import { unmount } from '../layered/mounts.ts';
+import type { PoolFolder } from '../layered/pool-folder.ts';
 import { makeDisk, mountDisk } from './quota-disk.ts';
 
 /**
@@ -10,7 +12,7 @@ import { makeDisk, mountDisk } from './quota-disk.ts';
  * rest of a root filesystem. It lies in `making/` like everything that is not in its place yet, so what a killed server
  * leaves of it is swept.
  */
-export class SpareDisk {
+export class SpareDisk implements Spare {
   readonly #host: HostClient;
   readonly #pool: PoolFolder;
   #spare: { readonly bytes: number; readonly folder: Promise<string | undefined> } | undefined;
@@ -61,7 +63,7 @@ export class SpareDisk {
     try {
       await mkdir(join(folder, 'changes'), { recursive: true, mode: 0o700 });
       const disk = join(folder, 'disk.ext4');
-      await makeDisk(this.#host, join(this.#pool.path, 'templates'), disk, bytes);
+      await makeDisk(this.#host, this.#pool.path, disk, bytes);
       await mountDisk(this.#host, disk, join(folder, 'changes'));
       await makeChanges(join(folder, 'changes'));
       return folder;

@@ -15,7 +15,10 @@ export async function timeTravel(db: Kysely<unknown>): Promise<void> {
   for (const name of ['head', 'rollback_to', 'origin_sandbox', 'origin_snapshot']) {
     await schema.alterTable('sandboxes').addColumn(name, 'text').execute();
   }
-  await schema.alterTable('attempts').addColumn('from_snapshot', 'text').execute();
+  for (const name of ['from_snapshot', 'image']) await schema.alterTable('attempts').addColumn(name, 'text').execute();
+  await sql`create index attempts_from_snapshot on attempts (from_snapshot) where from_snapshot is not null`.execute(
+    db,
+  );
   await schema.alterTable('snapshots').addColumn('scope', 'text').execute();
   for (const name of ['inputs', 'blueprint_digest']) {
     await schema
@@ -23,6 +26,7 @@ export async function timeTravel(db: Kysely<unknown>): Promise<void> {
       .addColumn(name, 'text', (c) => c.notNull().defaultTo(''))
       .execute();
   }
+  await schema.alterTable('snapshots').addColumn('frozen_us', 'bigint').execute();
   await sql`create unique index snapshots_name on snapshots (sandbox, name) where name is not null and state <> 'deleting'`.execute(
     db,
   );

@@ -1,7 +1,8 @@
 import { CaissonError } from '@caisson/contract';
 import { IdRanges } from '../id-ranges.ts';
 import type { IdRange } from '../storage.ts';
-import { type PoolFolder, readRecipeIfThere } from './pool-folder.ts';
+import type { PoolFolder } from './pool-folder.ts';
+import { readRecipeIfThere } from './recipe.ts';
 
 /** Which ranges of ids the root filesystems of a pool have. Their recipes say so; this only remembers it. */
 export class PoolRanges {

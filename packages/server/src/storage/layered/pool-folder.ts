@@ -1,8 +1,7 @@
 import { existsSync } from 'node:fs';
-import { chmod, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CaissonError, newId } from '@caisson/contract';
-import type { IdRange, ImageLayers } from '../storage.ts';
 
 /**
  * The folders of the pool, and how things come and go in them.
@@ -13,11 +12,11 @@ import type { IdRange, ImageLayers } from '../storage.ts';
  */
 export class PoolFolder {
   readonly path: string;
-  readonly #remove: (folder: string) => Promise<void>;
+  readonly #remove: (holding: string) => Promise<void>;
 
-  constructor(path: string, removeTree: (folder: string) => Promise<void>) {
+  constructor(path: string, remove: (holding: string) => Promise<void>) {
     this.path = path;
-    this.#remove = removeTree;
+    this.#remove = remove;
   }
 
   async open(): Promise<void> {
@@ -71,13 +70,14 @@ export class PoolFolder {
 
   /**
    * Puts the new thing in the place of the old one. Between the two moves the place is empty and `.next` is whole: a
-   * process killed there is followed by `recover`, which makes the second move.
+   * process killed there is followed by `recover`, which makes the second move. Answers where the old thing is now, which
+   * the caller deletes.
    */
-  async swap(next: string, place: string): Promise<void> {
+  async swap(next: string, place: string): Promise<string> {
     const trash = join(this.path, 'trash', newId('request'));
     await rename(place, trash);
     await rename(next, place);
-    await this.#remove(trash);
+    return trash;
   }
 
   /** Finishes the swaps that were cut short between their two moves; drops the new things whose old ones still stand. */
@@ -106,55 +106,6 @@ export class PoolFolder {
   list(kind: 'rootfs' | 'snapshots'): Promise<string[]> {
     return readdir(join(this.path, kind));
   }
-}
-
-/** What must be known about a rootfs or a snapshot to mount it again. */
-export interface Recipe {
-  readonly sandbox: string;
-  readonly digest: string;
-  readonly layers: readonly string[];
-  readonly binds: NonNullable<ImageLayers['binds']>;
-  readonly quotaBytes: number | null;
-  /** The ids it is shown with. A snapshot has none. */
-  readonly ids: IdRange | null;
-}
-
-export async function writeRecipe(folder: string, recipe: Recipe): Promise<void> {
-  const file = join(folder, 'recipe.json');
-  await writeFile(`${file}.new`, JSON.stringify(recipe), { mode: 0o600 });
-  await rename(`${file}.new`, file);
-}
-
-export async function readRecipe(folder: string): Promise<Recipe> {
-  const recipe = JSON.parse(await readFile(join(folder, 'recipe.json'), 'utf8')) as Recipe;
-  // Early recipes did not name their image.
-  return { ...recipe, digest: recipe.digest ?? '' };
-}
-
-/** The same for a folder that may have been discarded since, or whose recipe a crash of the machine has spoilt. */
-export async function readRecipeIfThere(folder: string): Promise<Recipe | undefined> {
-  return readRecipe(folder).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT' || error instanceof SyntaxError) return undefined;
-    throw error;
-  });
-}
-
-/** The two folders that an overlay needs. */
-export async function makeChanges(changes: string): Promise<void> {
-  if (!existsSync(join(changes, 'work'))) await mkdir(join(changes, 'work'), { recursive: true, mode: 0o700 });
-  await makeRoot(join(changes, 'upper'));
-}
-
-/**
- * The upper folder is the root of the tree as it is seen. It gets its name when it has its mode: a killed process leaves no
- * root that only root may enter.
- */
-export async function makeRoot(upper: string): Promise<void> {
-  if (existsSync(upper)) return;
-  const draft = `${upper}.new`;
-  await mkdir(draft, { recursive: true });
-  await chmod(draft, 0o755);
-  await rename(draft, upper);
 }
 
 /** What the filesystem says when there is no room left, in our words. */

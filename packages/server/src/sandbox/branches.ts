@@ -1,0 +1,178 @@
+import {
+  type Attempt,
+  CaissonError,
+  canUse,
+  type Id,
+  type Labels,
+  newId,
+  type Owner,
+  refusal,
+  type Sandbox,
+} from '@caisson/contract';
+import type { ProfileCatalog } from '../profiles/catalog.ts';
+import type { IdempotentRequest } from '../store/idempotency.ts';
+import type { Limits } from '../store/limits.ts';
+import type { NewSandbox } from '../store/sandboxes.ts';
+import type { SnapshotInputs, StoredSnapshot } from '../store/snapshots.ts';
+import { type Caller, requireChange } from '../tenancy/caller.ts';
+import { type Outcome, settle } from './outcome.ts';
+import { limitTtl } from './profile-policy.ts';
+import type { Operation, Runner } from './runner.ts';
+import type { Sandboxes } from './sandboxes.ts';
+import type { Snapshots } from './snapshots.ts';
+import type { WorkContext } from './work-context.ts';
+
+/** What a new sandbox has of its own, whatever files it begins with. */
+export interface Place {
+  readonly name?: string | undefined;
+  readonly labels?: Labels | undefined;
+  readonly scope?: string | undefined;
+  readonly ttlSeconds?: number | undefined;
+  readonly waitSeconds: number;
+}
+
+export interface BranchesContext {
+  readonly work: WorkContext;
+  readonly runner: Runner;
+  readonly sandboxes: Sandboxes;
+  readonly snapshots: Snapshots;
+  readonly profiles: ProfileCatalog;
+  readonly limits: Limits;
+  readonly host: string;
+}
+
+/** Going back to a snapshot, and on from one in new sandboxes. */
+export class Branches {
+  readonly #context: BranchesContext;
+
+  constructor(context: BranchesContext) {
+    this.#context = context;
+  }
+
+  async rollback(
+    caller: Caller,
+    id: string,
+    to: { readonly snapshot: string; readonly force: boolean; readonly waitSeconds: number },
+    idempotency?: IdempotentRequest,
+  ): Promise<Outcome> {
+    const { sandboxes, snapshots, runner, work } = this.#context;
+    const sandbox = await sandboxes.changeable(caller, id, 'rollback');
+    const target = await snapshots.find(caller, sandbox, to.snapshot);
+    requireFiles(work, sandbox);
+    if (target.sandbox !== sandbox.id && target.blueprintDigest !== sandbox.blueprintDigest) {
+      const hint = 'Restore it as a new sandbox: `caisson restore`.';
+      throw new CaissonError('request_invalid', `${target.id} is of another kind of sandbox`, { hint });
+    }
+    const running = work.inFlight.count(sandbox.id);
+    if (running > 0 && !to.force) {
+      throw new CaissonError('tools_in_flight', `${running} tools run in ${sandbox.id}`, { context: { running } });
+    }
+    const change = { rollbackTo: target.id, reason: null, endInstance: true, idempotency };
+    const operation = await runner.begin(sandbox, 'rollback', 'rolling_back', change);
+    return settle(work.store, operation, sandbox.id, to.waitSeconds);
+  }
+
+  /** A new sandbox of the caller that begins with the files of a snapshot. */
+  async restore(caller: Caller, id: string, place: Place, idempotency?: IdempotentRequest): Promise<Outcome> {
+    const { snapshots, work } = this.#context;
+    const snapshot = await snapshots.stored(caller, id);
+    const inputs = await this.#inputs(snapshot.id);
+    const { operation, sandbox } = this.#begin('restore', caller, snapshot, inputs, place, idempotency);
+    return { ...(await settle(work.store, await operation, sandbox, place.waitSeconds)), created: true };
+  }
+
+  /**
+   * New sandboxes that begin with the files of a live one at one moment. Those that cannot be made are told as one error
+   * that names the others.
+   */
+  async fork(caller: Caller, id: string, count: number, place: Omit<Place, 'name'>): Promise<Outcome[]> {
+    const { sandboxes, snapshots, work } = this.#context;
+    const sandbox = await sandboxes.get(caller, id);
+    requireChange(caller, sandbox);
+    if (!canUse('fork', sandbox.state))
+      throw new CaissonError(refusal(sandbox.state), `${id} is ${sandbox.state}: it cannot fork now`);
+    const made = await snapshots.make(sandbox, { kind: 'fork', name: null, labels: {} });
+    try {
+      const inputs = await this.#inputs(made.id);
+      const begun = Array.from({ length: count }, () =>
+        this.#begin('fork', caller, { ...made, kind: 'fork', state: 'ready' }, inputs, place),
+      );
+      const outcomes = await Promise.allSettled(
+        begun.map(async ({ operation, sandbox: one }) => settle(work.store, await operation, one, place.waitSeconds)),
+      );
+      return allOrError(outcomes);
+    } finally {
+      // While one of them is still on its way, the reconciler keeps it.
+      if (await work.store.attempts.beginsFrom(made.id)) snapshots.letGo(made.id);
+      else await snapshots.discard(made.id).catch(() => {});
+    }
+  }
+
+  async #inputs(snapshot: Id<'snapshot'>): Promise<SnapshotInputs> {
+    const inputs = await this.#context.work.store.snapshots.inputs(snapshot);
+    if (!inputs) throw new CaissonError('snapshot_not_found', `there is no snapshot ${snapshot}`);
+    return inputs;
+  }
+
+  #begin(
+    action: 'restore' | 'fork',
+    caller: Caller,
+    snapshot: StoredSnapshot,
+    inputs: SnapshotInputs,
+    place: Place,
+    idempotency?: IdempotentRequest,
+  ): { readonly operation: Promise<Operation>; readonly sandbox: Id<'sandbox'> } {
+    const { runner, limits, host, work } = this.#context;
+    requireFiles(work, inputs);
+    const profile = inputs.profile && this.#context.profiles.find(inputs.profile.name, inputs.profile.version);
+    const ttlSeconds = limitTtl(profile ?? undefined, place.ttlSeconds);
+    const id = newId('sandbox');
+    const record: NewSandbox = {
+      id,
+      owner: ownerOf(caller, snapshot, place),
+      name: place.name ?? null,
+      slot: null,
+      profile: inputs.profile,
+      labels: place.labels ?? {},
+      driver: inputs.driver,
+      notices: [],
+      host,
+      blueprintDigest: snapshot.blueprintDigest,
+      persistence: inputs.persistence,
+      expiresAt: ttlSeconds === undefined ? null : Date.now() + ttlSeconds * 1000,
+      policy: inputs.policy,
+      origin: { sandbox: snapshot.sandbox, snapshot: snapshot.id },
+    };
+    const insert = async () =>
+      (await work.store.sandboxes.create(record, attemptOf(action, snapshot, inputs), limits, idempotency)).sandbox;
+    return { operation: runner.enter(id, insert, 'create', 'provisioning', {}), sandbox: id };
+  }
+}
+
+/** In the project of what it comes from, which the caller may see. */
+function ownerOf(caller: Caller, { owner }: StoredSnapshot, { scope }: Place): Owner {
+  const { tenant, principal } = caller.owner;
+  const own = { tenant, project: owner.project, principal };
+  return scope === undefined ? own : { ...own, scope };
+}
+
+function attemptOf(action: Attempt['action'], snapshot: StoredSnapshot, inputs: SnapshotInputs) {
+  const { spec, resolvedSpec, blueprint } = inputs;
+  const { blueprintDigest } = snapshot;
+  return { id: newId('attempt'), action, spec, resolvedSpec, blueprint, blueprintDigest, fromSnapshot: snapshot.id };
+}
+
+function requireFiles(work: WorkContext, { driver: name }: Pick<Sandbox, 'driver'>): void {
+  const driver = work.driver(name);
+  if (work.filesystems && driver.capabilities.storage === 'ours') return;
+  throw new CaissonError('snapshots_not_available', `the driver ${driver.name} keeps no snapshots`);
+}
+
+function allOrError(outcomes: readonly PromiseSettledResult<Outcome>[]): Outcome[] {
+  const made = outcomes.flatMap((one) => (one.status === 'fulfilled' ? [{ ...one.value, created: true }] : []));
+  const failed = outcomes.find((one) => one.status === 'rejected');
+  if (!failed) return made;
+  const cause = failed.reason instanceof CaissonError ? failed.reason : new CaissonError('internal');
+  const context = { ...cause.context, made: made.map(({ sandbox }) => sandbox.id) };
+  throw new CaissonError(cause.code, cause.message, { cause: failed.reason, context });
+}

@@ -1,0 +1,29 @@
+import { CaissonError, type Id, type Sandbox } from '@caisson/contract';
+import type { Store } from '../store/store.ts';
+import type { Operation } from './runner.ts';
+
+/** How an action went by the time the caller wanted to know. */
+export interface Outcome {
+  readonly sandbox: Sandbox;
+  /** False when it is still on its way. */
+  readonly settled: boolean;
+  readonly created: boolean;
+}
+
+/** Waits for the end of an operation as long as the caller wants to. */
+export async function settle(
+  store: Store,
+  operation: Operation,
+  id: Id<'sandbox'>,
+  waitSeconds: number,
+): Promise<Outcome> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<undefined>((resolve) => {
+    timer = setTimeout(resolve, waitSeconds * 1000, undefined);
+  });
+  const ended = await Promise.race([operation.done, late]).finally(() => clearTimeout(timer));
+  if (ended) return { sandbox: ended, settled: true, created: false };
+  const sandbox = await store.sandboxes.get(id);
+  if (!sandbox) throw new CaissonError('sandbox_not_found', `there is no sandbox ${id}`);
+  return { sandbox, settled: false, created: false };
+}

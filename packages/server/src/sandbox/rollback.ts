@@ -1,0 +1,36 @@
+import { CaissonError, type Id, type Sandbox } from '@caisson/contract';
+import type { StepChange } from '../store/sandboxes.ts';
+import { withDeadline } from './deadline.ts';
+import { end, keyOf } from './end.ts';
+import { launch } from './launch.ts';
+import type { WorkContext } from './work-context.ts';
+
+/**
+ * Ends every process, puts the files back, and launches again. Killed at any point it is done again from the start: the
+ * snapshot is the same, and nobody can use the sandbox before its end.
+ */
+export async function rollback(context: WorkContext, sandbox: Sandbox, signal: AbortSignal): Promise<StepChange> {
+  const target = sandbox.rollbackTo;
+  const storage = context.filesystems?.storage;
+  if (target === null || !storage) throw new CaissonError('internal', `${sandbox.id} is rolled back to nothing`);
+  return context.stillness.take(sandbox.id, signal, async (own) => {
+    await tellWaiting(context, sandbox, target, own);
+    await end(context, keyOf(sandbox), sandbox, own);
+    await withDeadline('putting the files back', context.deadlines.snapshotMs, own, (inner) =>
+      storage.rollback(sandbox.id, target, inner),
+    );
+    return { ...(await launch(context, sandbox, own, true)), head: target, rollbackTo: null };
+  });
+}
+
+/** Whoever waits for something inside learns why it ended. */
+async function tellWaiting(
+  context: WorkContext,
+  sandbox: Sandbox,
+  target: Id<'snapshot'>,
+  signal: AbortSignal,
+): Promise<void> {
+  const driver = context.driver(sandbox.driver);
+  const guest = await driver.guest?.(keyOf(sandbox), signal).catch(() => undefined);
+  guest?.close(new CaissonError('rollback_in_progress', `ended by the rollback of ${sandbox.id} to ${target}`));
+}

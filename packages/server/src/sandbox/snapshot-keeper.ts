@@ -1,0 +1,56 @@
+import type { Id } from '@caisson/contract';
+import type { Storage } from '../storage/storage.ts';
+import type { Repair } from './reconciler.ts';
+import type { Snapshots } from './snapshots.ts';
+import type { WorkContext } from './work-context.ts';
+
+/** Enough for one pass; what is left is found by the next. */
+const pageSize = 200;
+
+/**
+ * Makes the record of snapshots and what storage has agree. What a killed server was making or removing goes, files and
+ * record; so do files that no record knows, and what forks have begun from.
+ */
+export class SnapshotKeeper {
+  readonly #work: WorkContext;
+  readonly #snapshots: Snapshots;
+  #lookedForStrays = false;
+
+  constructor(work: WorkContext, snapshots: Snapshots) {
+    this.#work = work;
+    this.#snapshots = snapshots;
+  }
+
+  async pass(signal: AbortSignal): Promise<Repair[]> {
+    const { store, filesystems } = this.#work;
+    const repairs: Repair[] = [];
+    for (const { id, sandbox, state } of await store.snapshots.unfinished(pageSize)) {
+      await this.#remove(id, sandbox, `the snapshot ${id} was ${state} and nobody at work on it`, repairs);
+    }
+    for (const { id } of await store.snapshots.forks(pageSize)) {
+      if (this.#snapshots.isAtWork(id) || (await store.attempts.beginsFrom(id))) continue;
+      await this.#snapshots.discard(id).catch(() => {});
+    }
+    if (!this.#lookedForStrays && filesystems) await this.#removeStrays(filesystems.storage, repairs, signal);
+    return repairs;
+  }
+
+  /** Every file has its record first, so what has none is older than this server: one look is enough. */
+  async #removeStrays(storage: Storage, repairs: Repair[], signal: AbortSignal): Promise<void> {
+    for (const { id, sandbox } of (await storage.list(signal)).snapshots) {
+      if (this.#snapshots.isAtWork(id) || (await this.#work.store.snapshots.get(id))) continue;
+      await this.#remove(id, sandbox, `the snapshot ${id} has files and no record`, repairs);
+    }
+    this.#lookedForStrays = true;
+  }
+
+  async #remove(id: Id<'snapshot'>, sandbox: Id<'sandbox'>, found: string, repairs: Repair[]): Promise<void> {
+    if (this.#snapshots.isAtWork(id)) return;
+    // What cannot be removed now is tried again at the next pass.
+    const removed = await this.#snapshots.discard(id).then(
+      () => true,
+      () => false,
+    );
+    if (removed) repairs.push({ sandbox, found, did: 'reaped' });
+  }
+}

@@ -1,0 +1,160 @@
+import { existsSync, statfsSync } from 'node:fs';
+import { mkdir, rename, rm, statfs } from 'node:fs/promises';
+import { join } from 'node:path';
+import { CaissonError } from '@caisson/contract';
+import type { HostClient } from '@caisson/guest';
+import { hostCommand } from '../layered/host-command.ts';
+import { loopDeviceOf, resizeFile, untilLetGo } from '../layered/loop-file.ts';
+import { isMounted, unmount } from '../layered/mounts.ts';
+import { type PoolHealth, poolState, type StorageProbe } from '../storage.ts';
+import { firstSize, isShort, largerSize, type Room } from './pool-size.ts';
+
+/** What statfs(2) calls btrfs. */
+const btrfsType = 0x9123683e;
+
+/**
+ * Where the subvolumes lie: in the data folder, when it is btrfs, else in a pool of our own, which is a sparse file there.
+ * The file is made once, grown when it runs short, and never formatted anew. Its mount goes with the machine's next
+ * start and not with the server, because sandboxes live on without one.
+ */
+export class BtrfsPool {
+  /** Where it is reached. */
+  readonly folder: string;
+  readonly #file: string | undefined;
+  readonly #data: string;
+  readonly #host: HostClient;
+  readonly #firstBytes: number | undefined;
+  #opening: Promise<void> | undefined;
+  #growing: Promise<void> | undefined;
+
+  constructor(options: {
+    readonly data: string;
+    /** Where a pool in a file is mounted. */
+    readonly mount: string;
+    readonly host: HostClient;
+    /** How large a pool in a file begins; by the room on the disk when absent. */
+    readonly firstBytes?: number;
+  }) {
+    const { data, mount, host, firstBytes } = options;
+    this.#data = data;
+    this.#host = host;
+    this.#firstBytes = firstBytes;
+    const isBtrfs = statfsSync(data).type === btrfsType;
+    this.#file = isBtrfs ? undefined : join(data, 'pool.btrfs');
+    this.folder = isBtrfs ? join(data, 'btrfs') : mount;
+  }
+
+  open(): Promise<void> {
+    this.#opening ??= this.#open().catch((error) => {
+      this.#opening = undefined;
+      throw error;
+    });
+    return this.#opening;
+  }
+
+  async probe(signal: AbortSignal): Promise<StorageProbe> {
+    try {
+      await this.open();
+      signal.throwIfAborted();
+      const where = this.#file ?? `${this.folder}, which is on btrfs itself`;
+      return { usable: true, detail: `btrfs snapshots and simple quotas, in ${where}` };
+    } catch (error) {
+      const { message, hint } = error as CaissonError;
+      return { usable: false, why: message, fix: hint ?? 'Use --storage overlay.' };
+    }
+  }
+
+  /** The worse of the pool and the disk that its file lies on: each can be full without the other. */
+  async health(): Promise<PoolHealth> {
+    await this.open();
+    let [pool, disk] = await this.#rooms();
+    if (this.#file !== undefined && isShort(pool)) {
+      await this.#grow(pool, disk).catch(() => {});
+      [pool, disk] = await this.#rooms();
+    }
+    const fill = ({ totalBytes, freeBytes }: Room) => 1 - freeBytes / totalBytes;
+    const isDisk = fill(disk) > fill(pool);
+    const { totalBytes, freeBytes } = isDisk ? disk : pool;
+    const detail = isDisk ? `the disk below ${this.#file ?? this.folder}` : `the pool ${this.#file ?? this.folder}`;
+    return { state: poolState(totalBytes, freeBytes), totalBytes, freeBytes, detail };
+  }
+
+  async #open(): Promise<void> {
+    if (this.#file !== undefined) await this.#openFile(this.#file);
+    await mkdir(this.folder, { recursive: true, mode: 0o700 });
+    await this.#host.enableQuota(this.folder).catch((error: CaissonError) => {
+      throw new CaissonError('storage_failed', `simple quotas of btrfs: ${error.message}`, {
+        cause: error,
+        hint: 'They need Linux 6.7 and a filesystem without other quotas. Use --storage overlay.',
+      });
+    });
+  }
+
+  async #openFile(file: string): Promise<void> {
+    await mkdir(this.folder, { recursive: true, mode: 0o700 });
+    if (await isMounted(this.folder)) return;
+    const isNew = !existsSync(file);
+    if (isNew) await this.#format(file);
+    try {
+      await untilLetGo(file);
+      await this.#host.mountDisk({ file, target: this.folder, type: 'btrfs' });
+    } catch (error) {
+      if (isNew) await rm(file, { force: true });
+      throw new CaissonError('storage_failed', `the pool ${file} cannot be mounted: ${(error as Error).message}`, {
+        cause: error,
+        hint: isNew ? 'Use --storage overlay.' : `It is left as it is. Look at it with \`btrfs check ${file}\`.`,
+      });
+    }
+  }
+
+  async #format(file: string): Promise<void> {
+    const draft = `${file}.new`;
+    await rm(draft, { force: true });
+    try {
+      const [disk] = await roomsOf([this.#data]);
+      await resizeFile(draft, this.#firstBytes ?? firstSize(disk as Room));
+      // Once is enough for what lies in one file: a second copy would be lost with the first, and costs every commit.
+      await hostCommand(this.#host, 'mkfs.btrfs', ['-q', '-f', '-m', 'single', '-d', 'single', '-L', 'caisson', draft]);
+      await rename(draft, file);
+    } catch (error) {
+      await rm(draft, { force: true });
+      if (!/No such file/.test((error as Error).message)) throw error;
+      throw new CaissonError('storage_failed', 'there is no mkfs.btrfs', {
+        cause: error,
+        hint: 'Install btrfs-progs, or use --storage overlay.',
+      });
+    }
+  }
+
+  #grow(pool: Room, disk: Room): Promise<void> {
+    this.#growing ??= this.#growNow(pool, disk).finally(() => {
+      this.#growing = undefined;
+    });
+    return this.#growing;
+  }
+
+  async #growNow(pool: Room, disk: Room): Promise<void> {
+    const file = this.#file;
+    const device = file && (await loopDeviceOf(file));
+    const bytes = largerSize(pool, disk);
+    if (!file || !device || bytes === undefined) return;
+    await resizeFile(file, bytes);
+    await hostCommand(this.#host, 'losetup', ['-c', device]);
+    await hostCommand(this.#host, 'btrfs', ['filesystem', 'resize', 'max', this.folder]);
+  }
+
+  async #rooms(): Promise<[Room, Room]> {
+    return (await roomsOf([this.folder, this.#data])) as [Room, Room];
+  }
+
+  /** Lets go of the mount, for whoever knows that nobody uses it. */
+  async unmount(): Promise<void> {
+    this.#opening = undefined;
+    if (this.#file !== undefined) await unmount(this.#host, this.folder);
+  }
+}
+
+async function roomsOf(folders: readonly string[]): Promise<Room[]> {
+  const all = await Promise.all(folders.map((folder) => statfs(folder)));
+  return all.map(({ blocks, bavail, bsize }) => ({ totalBytes: blocks * bsize, freeBytes: bavail * bsize }));
+}
