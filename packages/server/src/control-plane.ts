@@ -17,6 +17,8 @@ import { SnapshotKeeper } from './sandbox/snapshot-keeper.ts';
 import { Snapshots } from './sandbox/snapshots.ts';
 import { Stillness } from './sandbox/stillness.ts';
 import { type Deadlines, defaultDeadlines, type WorkContext } from './sandbox/work-context.ts';
+import { Archives } from './snapshot-content/archives.ts';
+import { Diffs } from './snapshot-content/diffs.ts';
 import type { Limits } from './store/limits.ts';
 import { openStore, type Store } from './store/store.ts';
 import { Metrics } from './telemetry/metrics.ts';
@@ -43,6 +45,8 @@ export interface ControlPlane {
   readonly guests: Guests;
   readonly snapshots: Snapshots;
   readonly branches: Branches;
+  readonly diffs: Diffs;
+  readonly archives: Archives;
   readonly attachments: Attachments;
   readonly reconciler: Reconciler;
   readonly keys: Keys;
@@ -101,6 +105,8 @@ async function assemble(
   const expiry = new Expiry(work, runner, sandboxes, profiles);
   const snapshots = new Snapshots(work, sandboxes);
   const branches = new Branches({ work, runner, sandboxes, snapshots, profiles, limits, host });
+  const diffs = new Diffs({ filesystems, sandboxes, snapshots });
+  const archives = new Archives({ store, filesystems, snapshots, profiles, drivers });
   const keeper = new SnapshotKeeper(work, snapshots);
   const reconciler = new Reconciler({ work, runner, expiry, keeper, drivers });
   for (const driver of drivers) {
@@ -124,6 +130,8 @@ async function assemble(
     guests,
     snapshots,
     branches,
+    diffs,
+    archives,
     attachments,
     reconciler,
     keys,

@@ -2,6 +2,7 @@ import { fileRoutes } from './file-routes.ts';
 import { processRoutes } from './process-routes.ts';
 import type { IsJson, Route } from './route.ts';
 import { sandboxRoutes } from './sandbox-routes.ts';
+import { snapshotContentRoutes } from './snapshot-content-routes.ts';
 import { snapshotRoutes } from './snapshot-routes.ts';
 import { systemRoutes } from './system-routes.ts';
 
@@ -11,6 +12,7 @@ export const routes = {
   ...processRoutes,
   ...fileRoutes,
   ...snapshotRoutes,
+  ...snapshotContentRoutes,
   ...systemRoutes,
 } as const satisfies Record<string, Route>;
 

@@ -210,8 +210,31 @@ static void diff_folders(const struct pair *in, bool whole, int depth, bool behi
   names_free(&lists[1]);
 }
 
+static int digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+/* In place. Names are bytes, and who starts us may only have text: `%` and two digits are any byte. */
+static bool decode(char *text) {
+  char *out = text;
+  for (const char *at = text; *at != 0; at++) {
+    if (*at != '%') {
+      *out++ = *at;
+      continue;
+    }
+    int high = digit(at[1]), low = high < 0 ? -1 : digit(at[2]);
+    if (low < 0 || high + low == 0) return false;
+    *out++ = (char)(high << 4 | low);
+    at += 2;
+  }
+  *out = 0;
+  return true;
+}
+
 /* Into its parts, in place; false when it has one that leads elsewhere. */
 static bool split(char *text, struct given *to) {
+  if (!decode(text)) return false;
   for (char *part = strtok(text, "/"); part != NULL; part = strtok(NULL, "/")) {
     if (strcmp(part, ".") == 0 || strcmp(part, "..") == 0) return false;
     if (to->count == (int)(sizeof to->part / sizeof *to->part)) return false;

@@ -8,6 +8,7 @@
  * - No path is resolved and no link followed; a mount within the trees is not entered. Only regular files are read.
  * - Parents come before what is in them, names in the order of their bytes. `--after` goes on behind a path, wherever that
  *   stands in this order and whether or not it is still there.
+ * - In a path that is given, `%` and two digits stand for any byte.
  * - Times alone are no difference: whoever wants to know what changed does not mean them.
  *
  * Each record ends with a zero byte. One that differs:

@@ -125,7 +125,7 @@ while :; do
   "$PROGRAM" diff a b --changes a.up b.up --max-items 2 \${after:+--after "$after"} > page
   cat page
   after=$(tr '\\0' '\\n' < page | tail -n 1)
-  case "$after" in '='*) break ;; *) after=\${after#> 0 } ;; esac
+  case "$after" in '='*) break ;; *) after=\${after#> 0 } after=\${after//%/%25} ;; esac
 done
 printf '###'; "$PROGRAM" diff a b --changes a.up b.up --below a
 printf '###'; describe a; printf '###'; describe b`);

@@ -7,6 +7,8 @@ import type { Branches } from '../sandbox/branches.ts';
 import type { Guests } from '../sandbox/guests.ts';
 import type { Sandboxes } from '../sandbox/sandboxes.ts';
 import type { Snapshots } from '../sandbox/snapshots.ts';
+import type { Archives } from '../snapshot-content/archives.ts';
+import type { Diffs } from '../snapshot-content/diffs.ts';
 import type { IdempotentRequest } from '../store/idempotency.ts';
 import type { Store } from '../store/store.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
@@ -22,6 +24,8 @@ export interface ApiContext {
   readonly guests: Guests;
   readonly snapshots: Snapshots;
   readonly branches: Branches;
+  readonly diffs: Diffs;
+  readonly archives: Archives;
   readonly attachments: Attachments;
   readonly feed: EventFeed;
   readonly keys: Keys;

@@ -11,6 +11,7 @@ import { idempotentRequest, runOnce } from './idempotent.ts';
 import { parseRequest } from './parse-request.ts';
 import { processHandlers } from './process-handlers.ts';
 import { eventHandlers, sandboxHandlers } from './sandbox-handlers.ts';
+import { snapshotContentHandlers } from './snapshot-content-handlers.ts';
 import { snapshotHandlers } from './snapshot-handlers.ts';
 import { systemHandlers } from './system-handlers.ts';
 import { typingStalledMs, uploadBody, uploadStalledMs } from './upload-body.ts';
@@ -23,6 +24,7 @@ const handlers: Handlers = {
   ...processHandlers,
   ...fileHandlers,
   ...snapshotHandlers,
+  ...snapshotContentHandlers,
   ...eventHandlers,
   ...systemHandlers,
 };
