@@ -35,7 +35,9 @@ export const describeTree = `
 describe() (
   cd "$1" && find . -mindepth 1 -printf '%P\\0' | sort -z | while IFS= read -r -d '' at; do
     if [ -c "$at" ]; then printf '%s|removed\\n' "$at"; continue; fi
-    printf '%s|%s|' "$at" "$(stat -c '%F %a %u %g %h' -- "$at")"
+    # What a folder counts as its links is its filesystem's own matter.
+    links=%h; if [ -d "$at" ] && [ ! -h "$at" ]; then links=-; fi
+    printf '%s|%s|' "$at" "$(stat -c "%F %a %u %g $links" -- "$at")"
     if [ -h "$at" ]; then printf '> %s' "$(readlink -- "$at")"
     elif [ -f "$at" ]; then sha256sum < "$at" | tr -d '\\n -'
     fi

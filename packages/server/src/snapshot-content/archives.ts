@@ -1,5 +1,13 @@
 import { basename } from 'node:path';
-import { CaissonError, type Id, type Labels, newId, type Snapshot } from '@caisson/contract';
+import {
+  CaissonError,
+  type Id,
+  type Labels,
+  newId,
+  type Owner,
+  type Snapshot,
+  type WorkspaceBlueprint,
+} from '@caisson/contract';
 import { blueprintDigest } from '@caisson/workspace-composition/digest';
 import type { Driver } from '../drivers/driver.ts';
 import { digestOf } from '../images/digest.ts';
@@ -9,7 +17,7 @@ import { normalize } from '../sandbox/compose.ts';
 import type { Filesystems } from '../sandbox/filesystems.ts';
 import type { Snapshots } from '../sandbox/snapshots.ts';
 import type { ImageLayers, TreeView } from '../storage/storage.ts';
-import type { SnapshotInputs, StoredSnapshot } from '../store/snapshots.ts';
+import type { ForeignSnapshot, SnapshotInputs, StoredSnapshot } from '../store/snapshots.ts';
 import type { Store } from '../store/store.ts';
 import { type Caller, projectOf } from '../tenancy/caller.ts';
 import type { ArchiveRecord } from './archive-record.ts';
@@ -84,29 +92,38 @@ export class Archives {
     const { tenant, principal } = caller.owner;
     const owner = { tenant, project: projectOf(caller, request.project), principal };
     const filesystems = this.#filesystems();
-    const { storage } = filesystems;
-    if ((await storage.health(signal)).state === 'critical') throw new CaissonError('storage_full');
+    if ((await filesystems.storage.health(signal)).state === 'critical') throw new CaissonError('storage_full');
     const workshop = await filesystems.images.workshop();
     const packer = await this.#openPacker(filesystems);
     return workshop.drafts.use(async (draft) => {
-      const file = await receive(body, draft, { ...workshop, signal }).catch(asFull);
-      const archive = await readArchive(file, draft, { ...workshop, packer, signal }).catch(asFull);
-      const image = await imageOf(archive);
-      const inputs = this.#inputsOf(archive, image.digest);
-      const { record } = archive;
-      const [id, sandbox] = [newId('snapshot'), newId('sandbox')];
-      const foreign = {
-        id,
-        sandbox,
-        owner,
-        kind: 'named' as const,
-        name: request.name ?? record.name,
-        labels: request.labels ?? record.labels,
-        blueprintDigest: blueprintDigest(inputs.blueprint as never),
-        inputs,
-      };
-      return this.#context.snapshots.adopt(foreign, () => storage.adopt({ id, sandbox, image }, archive.fill, signal));
+      try {
+        const file = await receive(body, draft, { ...workshop, signal });
+        const archive = await readArchive(file, draft, { ...workshop, packer, signal });
+        return await this.#adopt(archive, owner, request, signal);
+      } catch (error) {
+        // What a stream says of being cut off matters less than why it was.
+        signal.throwIfAborted();
+        throw asFull(error);
+      }
     });
+  }
+
+  async #adopt(archive: ReadArchive, owner: Owner, request: ImportRequest, signal: AbortSignal): Promise<Snapshot> {
+    const { storage } = this.#filesystems();
+    const image = await imageOf(archive);
+    const inputs = this.#inputsOf(archive, image.digest);
+    const [id, sandbox] = [newId('snapshot'), newId('sandbox')];
+    const foreign: ForeignSnapshot = {
+      id,
+      sandbox,
+      owner,
+      kind: 'named',
+      name: request.name ?? archive.record.name,
+      labels: request.labels ?? archive.record.labels,
+      blueprintDigest: blueprintDigest(inputs.blueprint as WorkspaceBlueprint),
+      inputs,
+    };
+    return this.#context.snapshots.adopt(foreign, () => storage.adopt({ id, sandbox, image }, archive.fill, signal));
   }
 
   /** Its base lowest first, then its changes. What this server has its base by is told, so that another may have it too. */
@@ -191,8 +208,8 @@ function recordOf(snapshot: StoredSnapshot, inputs: SnapshotInputs, image: Image
 }
 
 /** What the filesystem says when there is no room left, in our words. */
-function asFull(error: unknown): never {
+function asFull(error: unknown): unknown {
   const { code } = error as NodeJS.ErrnoException;
-  if (code !== 'ENOSPC' && code !== 'EDQUOT') throw error;
-  throw new CaissonError('storage_full', 'there is no room left for the archive', { cause: error });
+  if (code !== 'ENOSPC' && code !== 'EDQUOT') return error;
+  return new CaissonError('storage_full', 'there is no room left for the archive', { cause: error });
 }
