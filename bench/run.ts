@@ -10,6 +10,7 @@ import { specBenchmark } from './spec.ts';
 import { createBenchmark, startBenchmark } from './start.ts';
 import { transferBenchmark } from './transfer.ts';
 import { travelBenchmark } from './travel.ts';
+import { warmBenchmark } from './warm.ts';
 
 const benchmarks = [
   specBenchmark,
@@ -20,6 +21,7 @@ const benchmarks = [
   guestBenchmark,
   execBenchmark,
   coldBenchmark,
+  warmBenchmark,
   transferBenchmark,
   travelBenchmark,
   idleBenchmark,

@@ -6,17 +6,21 @@ export {
   CaissonError,
   type CaissonEvent,
   type CreateSandbox,
+  type Diff,
+  type DiffItem,
   type Doctor,
   type ErrorCode,
   type ExecRequest,
   type ExecResult,
   type FieldProblem,
+  type FileDiff,
   type FileEdit,
   type FileEntry,
   type GrepMatch,
   hasCode,
   type JsonRouteName,
   type Owner,
+  type Pool,
   type ProcessExit,
   type ProcessRecord,
   type Profile,
@@ -29,6 +33,13 @@ export {
   type SignalName,
   type Snapshot,
   type StartProcess,
+  type ToolAnswer,
+  type ToolBlock,
+  type ToolDescription,
+  type ToolInput,
+  type ToolName,
+  type ToolProgress,
+  type TreeNode,
   type WatchBatch,
 } from '@caisson/contract';
 export type { Attachment, AttachOptions } from './attachment.ts';
@@ -50,12 +61,27 @@ export type {
 export type { Keys, NewKey } from './keys.ts';
 export type { OutputChunk } from './output-cursor.ts';
 export type { Page } from './pages.ts';
+export type { PoolBounds, Pools } from './pools.ts';
 export type { Process, WaitOptions } from './process.ts';
 export type { Processes } from './processes.ts';
 export type { Profiles } from './profiles.ts';
-export { type ActOptions, SandboxHandle, type SnapshotRequest, type TurnRequest } from './sandbox-handle.ts';
+export {
+  type ActOptions,
+  type PauseOptions,
+  SandboxHandle,
+  type SnapshotRequest,
+  type TurnRequest,
+} from './sandbox-handle.ts';
 export type { ForkRequest, PageOptions, RollbackOptions, Sandboxes, SandboxFilter } from './sandboxes.ts';
+export type {
+  DiffOptions,
+  DiffPageOptions,
+  ImportOptions,
+  SnapshotArchive,
+  SnapshotContent,
+} from './snapshot-content.ts';
 export type { RestoreRequest, SnapshotFilter, Snapshots } from './snapshots.ts';
+export type { RunToolOptions, Tools } from './tools.ts';
 export { type Bytes, type CaissonOptions, defaultBaseUrl, type Fetch } from './transport.ts';
 export type { WebSocketFactory, WebSocketLike } from './web-socket.ts';
 export type { WrittenEnd, WrittenOptions } from './written-output.ts';

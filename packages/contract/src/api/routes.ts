@@ -1,10 +1,12 @@
 import { fileRoutes } from './file-routes.ts';
+import { poolRoutes } from './pool-routes.ts';
 import { processRoutes } from './process-routes.ts';
 import type { IsJson, Route } from './route.ts';
 import { sandboxRoutes } from './sandbox-routes.ts';
 import { snapshotContentRoutes } from './snapshot-content-routes.ts';
 import { snapshotRoutes } from './snapshot-routes.ts';
 import { systemRoutes } from './system-routes.ts';
+import { toolRoutes } from './tool-routes.ts';
 
 /** Every route of the API by its name. The name is the verb that the SDK, the CLI and the server's handlers share. */
 export const routes = {
@@ -13,6 +15,8 @@ export const routes = {
   ...fileRoutes,
   ...snapshotRoutes,
   ...snapshotContentRoutes,
+  ...toolRoutes,
+  ...poolRoutes,
   ...systemRoutes,
 } as const satisfies Record<string, Route>;
 

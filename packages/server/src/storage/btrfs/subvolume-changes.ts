@@ -35,6 +35,10 @@ export class SubvolumeChanges implements ChangesStore {
     return this.#pool.open();
   }
 
+  close(): Promise<void> {
+    return this.#pool.close();
+  }
+
   probe(signal: AbortSignal): Promise<StorageProbe> {
     return this.#pool.probe(signal);
   }
