@@ -26,6 +26,7 @@ import { type IdempotentRequest, insertIdempotency } from './idempotency.ts';
 import { endInstance, insertInstance, type NewInstance } from './instances.ts';
 import { givePlaceBack, type Limits, takePlace } from './limits.ts';
 import { rowOwner, type SandboxRow, toSandbox } from './sandbox-row.ts';
+import { requireSnapshot } from './snapshot-use.ts';
 
 export interface NewSandbox {
   readonly id: Id<'sandbox'>;
@@ -101,6 +102,7 @@ export class SandboxStore {
     const now = Date.now();
     const applied = await this.#transaction(async (tx) => {
       if (idempotency) await insertIdempotency(tx, idempotency, sandbox.id, now);
+      if (attempt.fromSnapshot) await requireSnapshot(tx, attempt.fromSnapshot);
       const row = await tx
         .insertInto('sandboxes')
         .values(newRow(sandbox, attempt.id, now))
@@ -138,6 +140,7 @@ export class SandboxStore {
     const now = Date.now();
     const applied = await this.#transaction(async (tx) => {
       if (change.idempotency) await insertIdempotency(tx, change.idempotency, seen.id, now);
+      if (change.rollbackTo) await requireSnapshot(tx, change.rollbackTo);
       const row = await this.#compareAndSet(tx, seen, answer.standing, change, now);
       if (change.attempt) await insertAttempt(tx, change.attempt, row, now);
       if (change.endAttempt && row.attempt) await endAttempt(tx, row.attempt, change.endAttempt, now);
