@@ -2,6 +2,7 @@ import { type CaissonEvent, newId, replay, type Sandbox, type Step } from '@cais
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openStore, type Store, type StoreLocation } from '../../packages/server/src/store/store.ts';
 import { describeJobs } from './describe-jobs.ts';
+import { describeSnapshots } from './describe-snapshots.ts';
 import { ada, makeDestroyed, makeReady, newAttempt, newSandbox, noLimits, outcomes, put } from './store-fixtures.ts';
 
 /** One suite for both engines: the laws of the store, one test each. */
@@ -286,6 +287,7 @@ export function describeStore(
       expect(await store.keys.list('others', 10)).toEqual([]);
     });
 
+    describeSnapshots(() => store);
     describeJobs(() => store);
   });
 }
