@@ -27,6 +27,7 @@ import { endInstance, insertInstance, type NewInstance } from './instances.ts';
 import { givePlaceBack, type Limits, takePlace } from './limits.ts';
 import { rowOwner, type SandboxRow, toSandbox } from './sandbox-row.ts';
 import { sandboxTransaction } from './sandbox-transaction.ts';
+import { requireSnapshot } from './snapshot-use.ts';
 import { forgetToolCalls } from './tool-calls.ts';
 
 export interface NewSandbox {
@@ -105,6 +106,7 @@ export class SandboxStore {
     const now = Date.now();
     const applied = await sandboxTransaction(this.#database, async (tx) => {
       if (idempotency) await insertIdempotency(tx, idempotency, sandbox.id, now);
+      if (attempt.fromSnapshot) await requireSnapshot(tx, attempt.fromSnapshot);
       const row = await tx
         .insertInto('sandboxes')
         .values(newRow(sandbox, attempt.id, now))
@@ -142,6 +144,7 @@ export class SandboxStore {
     const now = Date.now();
     const applied = await sandboxTransaction(this.#database, async (tx) => {
       if (change.idempotency) await insertIdempotency(tx, change.idempotency, seen.id, now);
+      if (change.rollbackTo) await requireSnapshot(tx, change.rollbackTo);
       const row = await this.#compareAndSet(tx, seen, answer.standing, change, now);
       if (change.attempt) await insertAttempt(tx, change.attempt, row, now);
       if (change.endAttempt && row.attempt) await endAttempt(tx, row.attempt, change.endAttempt, now);
