@@ -29,7 +29,7 @@ export function describeSnapshots(open: () => Store): void {
       inputs,
     });
   const make = async (sandbox: Sandbox, wanted: Wanted = {}): Promise<Snapshot> =>
-    open().snapshots.finish((await begin(sandbox, wanted)).id);
+    open().snapshots.finish((await begin(sandbox, wanted)).id, null);
   const remove = async (id: string) => {
     await open().snapshots.beginDelete(id);
     await open().snapshots.endDelete(id);
