@@ -145,13 +145,13 @@ export async function controlPlane(options: PlaneOptions = {}): Promise<ControlP
       async restart(changed) {
         // A server that was killed does nothing more, neither to the backend nor to the database.
         for (const step of fakeSteps) driver.faults.plan(step, { kind: 'wedge' }, Number.POSITIVE_INFINITY);
-        pools.stop();
+        void pools.stop();
         stores.splice(stores.indexOf(store), 1);
         await store.close();
         return start(changed);
       },
       async close() {
-        pools.stop();
+        await pools.stop();
         for (const one of stores) await one.close();
         rmSync(folder, { recursive: true });
       },
