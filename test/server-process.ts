@@ -28,6 +28,8 @@ export interface ServerProcessOptions {
   readonly port?: number | undefined;
   /** More of what `caisson serve` takes. */
   readonly more?: readonly string[];
+  /** Variables besides those of the test. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 const living = new Set<ChildProcess>();
@@ -36,13 +38,13 @@ process.once('exit', () => {
 });
 
 export async function startServerProcess(folder: string, options: ServerProcessOptions = {}): Promise<ServerProcess> {
-  const { databaseUrl, until = 'readyz', drivers = ['fake'], port = 0, more = [] } = options;
+  const { databaseUrl, until = 'readyz', drivers = ['fake'], port = 0, more = [], env = {} } = options;
   const database = databaseUrl === undefined ? [] : ['--database', databaseUrl];
   const began = performance.now();
   const listen = ['--listen', `127.0.0.1:${port}`];
   const args = [caissonBin, 'serve', '--data', folder, ...listen, '--log-level', 'warn', ...database, ...more];
   args.push(...drivers.flatMap((name) => ['--driver', name]));
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, args, { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
   living.add(child);
   let words = '';
   for (const stream of [child.stdout, child.stderr]) {

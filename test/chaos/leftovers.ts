@@ -17,24 +17,33 @@ export interface Traces {
 /** Everything on this machine that belongs to sandboxes of the installation; empty when nothing does. */
 export async function leftovers(traces: Traces): Promise<string[]> {
   const { dataFolder, runtimeFolder } = traces;
-  // The pool is the installation's, and stays mounted while there is a server.
-  const pool = join(runtimeFolder, 'pool');
+  const pools = poolsOf(dataFolder);
+  const inPool = (path: string) => pools.some((pool) => path === pool || path.startsWith(`${pool}/`));
   const mounts = [...(await mountsBelow(dataFolder)), ...(await mountsBelow(runtimeFolder))];
   return [
     ...cgroupsOf(traces.sandboxes).map((path) => `cgroup ${path}`),
-    ...mounts.filter((point) => point !== pool).map((point) => `mount ${point}`),
-    ...loopDevices(dataFolder).map((device) => `loop device ${device}`),
+    ...mounts.filter((point) => point !== dataFolder && !pools.includes(point)).map((point) => `mount ${point}`),
+    ...loopDevices(dataFolder)
+      .filter((device) => backingFile(device) !== join(dataFolder, poolFile))
+      .map((device) => `loop device ${device}`),
     ...processes(traces),
-    ...namesIn(runtimeFolder)
-      .map((name) => join(runtimeFolder, name))
-      .filter((path) => path !== pool)
-      .flatMap((path) => [path, ...entriesBelow(path)])
-      .filter(isUnexpected),
-    ...[join(dataFolder, 'storage'), pool].flatMap((folder) =>
-      ['rootfs', 'making', 'trash', 'snapshots'].flatMap((name) => entriesBelow(join(folder, name))),
-    ),
+    ...entriesBelow(runtimeFolder).filter((path) => isUnexpected(path) && !inPool(path)),
+    ...pools.flatMap((pool) => holdingFolders.flatMap((name) => entriesBelow(join(pool, name)))),
   ];
 }
+
+const holdingFolders = ['rootfs', 'making', 'trash', 'snapshots'];
+
+/** Where an installation keeps root filesystems and snapshots: in its data folder, or on a disk in a file of it. */
+export function poolsOf(dataFolder: string): string[] {
+  const device = loopDevices(dataFolder).find((name) => backingFile(name) === join(dataFolder, poolFile));
+  const mounts = readText('/proc/self/mountinfo').split('\n');
+  const points = mounts.flatMap((line) => (line.includes(` /dev/${device} `) ? (line.split(' ')[4] ?? []) : []));
+  return [...['storage', 'btrfs'].map((name) => join(dataFolder, name)), ...(device === undefined ? [] : points)];
+}
+
+/** The disk stays mounted when its server ends: sandboxes live on without one. */
+const poolFile = 'pool.btrfs';
 
 const cgroupRoot = '/sys/fs/cgroup';
 
@@ -82,12 +91,13 @@ function processes({ dataFolder, runtimeFolder, sandboxes, namespaces, helpers }
   return found;
 }
 
-/** Files of disks that a loop device still holds, also those that were deleted meanwhile; the pool is none of them. */
+/** Files of disks that a loop device still holds, also those that were deleted meanwhile. */
 function loopDevices(dataFolder: string): string[] {
-  return namesIn('/sys/block').filter((name) => {
-    const file = readText(`/sys/block/${name}/loop/backing_file`).trim();
-    return file.startsWith(`${dataFolder}/`) && file !== join(dataFolder, 'pool.btrfs');
-  });
+  return namesIn('/sys/block').filter((name) => backingFile(name).startsWith(`${dataFolder}/`));
+}
+
+function backingFile(device: string): string {
+  return readText(`/sys/block/${device}/loop/backing_file`).trim();
 }
 
 /** What was found out about the runtimes stays, and so do the folders themselves. */

@@ -14,9 +14,12 @@ export const spec = { source: { kind: 'none' }, os: 'host', runtime: { network: 
 /** Why there can be no real sandboxes here; undefined when there can. */
 export const whyNoSandboxes = process.getuid?.() === 0 ? undefined : 'real sandboxes need root';
 
+export type StorageName = 'overlay' | 'btrfs';
+
 /** A server in a process of its own with real sandboxes, which can be killed and started again at the same address. */
 export class SandboxWorld {
-  readonly folder = mkdtempSync(join(tmpdir(), 'caisson-real-'));
+  readonly folder: string;
+  readonly #storage: StorageName;
   readonly #sandboxes = new Set<string>();
   readonly #namespaces = new Set<string>();
   readonly #helpers = new Set<string>();
@@ -25,7 +28,10 @@ export class SandboxWorld {
   #port: number | undefined;
   #runtimeFolder: string | undefined;
 
-  constructor() {
+  /** In a folder of its own, unless one is given, which must be empty. */
+  constructor({ storage = 'overlay', folder }: { storage?: StorageName; folder?: string } = {}) {
+    this.#storage = storage;
+    this.folder = folder ?? mkdtempSync(join(tmpdir(), 'caisson-real-'));
     chmodSync(this.folder, 0o700);
   }
 
@@ -35,7 +41,8 @@ export class SandboxWorld {
   }
 
   async start(more: readonly string[] = []): Promise<ServerProcess> {
-    this.#server = await startServerProcess(this.folder, { drivers: ['oci'], port: this.#port, more });
+    const env = { CAISSON_STORAGE: this.#storage };
+    this.#server = await startServerProcess(this.folder, { drivers: ['oci'], port: this.#port, more, env });
     this.#port = Number(new URL(this.#server.url).port);
     return this.#server;
   }
@@ -51,10 +58,10 @@ export class SandboxWorld {
   }
 
   /** A client that outlives servers; it repeats nothing by itself, so that a test knows what was asked. */
-  client(options: { retries?: number; sockets?: boolean } = {}): Caisson {
-    const { retries = 0, sockets = false } = options;
+  client(options: { retries?: number; sockets?: boolean; apiKey?: string | undefined } = {}): Caisson {
+    const { retries = 0, sockets = false, apiKey } = options;
     const webSocket = (url: string, protocols: string[]) => new WebSocket(url, protocols) as never;
-    return new Caisson({ baseUrl: this.server.url, retries, ...(sockets ? { webSocket } : {}) });
+    return new Caisson({ baseUrl: this.server.url, retries, apiKey, ...(sockets ? { webSocket } : {}) });
   }
 
   async runtimeFolder(): Promise<string> {

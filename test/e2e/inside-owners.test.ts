@@ -7,6 +7,7 @@ import {
   routes,
   type Scope,
   scopes,
+  toolRoutes,
 } from '@caisson/contract';
 import { Caisson } from '@caisson/sdk';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -20,7 +21,7 @@ import { request } from './unix-request.ts';
 
 /** Every route of what happens inside, with a real guest: who may, who may not, and who must not even learn of it. */
 const reason = whyNoGuest();
-const names = [...Object.keys(processRoutes), ...Object.keys(fileRoutes)].filter(
+const names = [...Object.keys(processRoutes), ...Object.keys(fileRoutes), ...Object.keys(toolRoutes)].filter(
   (name): name is keyof typeof insideSamples => name in insideSamples,
 );
 const driver = new GuestDriver();
@@ -119,5 +120,18 @@ describe.skipIf(reason !== undefined)('a WebSocket', () => {
     await new Promise((resolve) => setTimeout(resolve, 100));
     await as('admin', 'DELETE', `/v1/keys/${key.id}`);
     await expect(reading).rejects.toMatchObject({ code: 'unauthenticated' });
+  });
+});
+
+describe.skipIf(reason !== undefined)('a paused sandbox that use resumes', () => {
+  test('is left alone by those who may only look', async () => {
+    const { body: made } = await as('use', 'POST', '/v1/sandboxes', { autoResume: true });
+    await as('use', 'POST', `/v1/sandboxes/${made.id}/pause`, {});
+    const look = (key: string) => as(key, 'GET', `/v1/sandboxes/${made.id}/files/stat?path=/etc`);
+    for (const key of ['read', 'bob']) expect(await look(key)).toMatchObject({ body: { code: 'sandbox_paused' } });
+    expect((await look('evil')).status).toBe(404);
+    expect((await as('use', 'GET', `/v1/sandboxes/${made.id}`)).body.state).toBe('paused');
+    expect((await look('use')).status).toBe(200);
+    expect((await as('use', 'GET', `/v1/sandboxes/${made.id}`)).body.state).toBe('ready');
   });
 });

@@ -57,6 +57,7 @@ export const elsewhere: Profile = {
 
 /** The control plane without HTTP, over one database file and one fake backend that outlive it. */
 export interface ControlPlane {
+  readonly work: WorkContext;
   readonly store: Store;
   readonly driver: FakeDriver;
   readonly backend: FakeBackend;
@@ -125,6 +126,7 @@ export async function controlPlane(options: PlaneOptions = {}): Promise<ControlP
     const keeper = new SnapshotKeeper(work, new Snapshots(work, sandboxes));
     const reconciler = new Reconciler({ work, runner, expiry, keeper, drivers: [driver] });
     return {
+      work,
       store,
       driver,
       backend,

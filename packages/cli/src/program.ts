@@ -21,6 +21,7 @@ import { addSnapshots } from './commands/snapshots.ts';
 import { addSpec } from './commands/spec.ts';
 import { addStats } from './commands/stats.ts';
 import { addStopServer } from './commands/stop-server.ts';
+import { addTool } from './commands/tool.ts';
 import { addTravel } from './commands/travel.ts';
 import { addVersion } from './commands/version.ts';
 import type { Invocation } from './invocation.ts';
@@ -63,6 +64,7 @@ export function buildProgram(invocation: Invocation, screen: Screen, outcome: { 
   addStats(program, context);
   addCp(program, context);
   addFiles(program, context);
+  addTool(program, context);
   addTravel(program, context);
   addSnapshots(program, context);
   addEvents(program, context);

@@ -1,4 +1,4 @@
-import type { CaissonEvent, Doctor, JsonRouteName } from '@caisson/contract';
+import type { CaissonEvent, Doctor, JsonRouteName, ToolDescription } from '@caisson/contract';
 import type { CallAnswer, CallArguments, CallOptions } from './call.ts';
 import { Connection } from './connection.ts';
 import { eventsOf, type ProjectEventOptions } from './events.ts';
@@ -60,6 +60,11 @@ export class Caisson {
       return this.#connection.call('spec.normalize', { body: { spec, sourceRequired }, ...calls });
     },
   };
+
+  /** Every tool, with the schema of what it takes. */
+  async tools(options: CallOptions = {}): Promise<ToolDescription[]> {
+    return (await this.#connection.call('tool.list', options)).items;
+  }
 
   /** Whose key this is and what it may do. */
   whoami(options: CallOptions = {}): Promise<CallAnswer<'system.whoami'>> {

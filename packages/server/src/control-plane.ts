@@ -9,6 +9,7 @@ import { Branches } from './sandbox/branches.ts';
 import { checkAll } from './sandbox/doctor.ts';
 import { Expiry } from './sandbox/expiry.ts';
 import { Guests } from './sandbox/guests.ts';
+import { Idle } from './sandbox/idle.ts';
 import { InFlight } from './sandbox/in-flight.ts';
 import { Reconciler } from './sandbox/reconciler.ts';
 import { Runner } from './sandbox/runner.ts';
@@ -16,6 +17,7 @@ import { Sandboxes } from './sandbox/sandboxes.ts';
 import { SnapshotKeeper } from './sandbox/snapshot-keeper.ts';
 import { Snapshots } from './sandbox/snapshots.ts';
 import { Stillness } from './sandbox/stillness.ts';
+import { Tools } from './sandbox/tools/tools.ts';
 import { WarmPools } from './sandbox/warm-pools.ts';
 import { type Deadlines, defaultDeadlines, type WorkContext } from './sandbox/work-context.ts';
 import type { StorageWanted } from './storage-choice.ts';
@@ -48,6 +50,7 @@ export interface ControlPlane {
   readonly snapshots: Snapshots;
   readonly branches: Branches;
   readonly attachments: Attachments;
+  readonly tools: Tools;
   readonly reconciler: Reconciler;
   readonly pools: WarmPools;
   readonly keys: Keys;
@@ -86,6 +89,7 @@ async function assemble(
   const host = hostname();
   await store.hosts.seen(host, options.version);
   await store.idempotency.prune();
+  await store.toolCalls.prune();
   const backends = await openBackends(folder, store.installation, options.drivers ?? defaultDrivers, options.storage);
   undo.push(() => backends.close());
   const { drivers, filesystems } = backends;
@@ -103,9 +107,18 @@ async function assemble(
   const runner = new Runner(work);
   const pools = new WarmPools({ work, runner, drivers, profiles, limits, host });
   const sandboxes = new Sandboxes({ work, runner, drivers, profiles, limits, host, pools });
-  const guests = new Guests(work, sandboxes);
+  const idle = new Idle(work, runner);
+  undo.push(async () => idle.stop());
+  await idle.start();
+  const guests = new Guests({ work, runner, sandboxes, idle });
   const expiry = new Expiry(work, runner, sandboxes, profiles);
   const snapshots = new Snapshots(work, sandboxes);
+  const tools = new Tools({
+    work,
+    sandboxes,
+    guests,
+    snapshotAfter: (sandbox, call) => snapshots.tool(sandbox, call),
+  });
   const branches = new Branches({ work, runner, sandboxes, snapshots, profiles, limits, host });
   const keeper = new SnapshotKeeper(work, snapshots);
   const reconciler = new Reconciler({ work, runner, expiry, keeper, drivers });
@@ -117,8 +130,8 @@ async function assemble(
     sandboxesByState: () => store.sandboxes.countByState(),
     jobsByState: () => store.jobs.countByState(),
     operations: () => runner.count,
-    pool: async () => filesystems?.room.health(),
-    warmPools: () => pools.show(),
+    storage: async () => filesystems?.room.health(),
+    pools: () => pools.show(),
   });
   const doctor = () => checkAll({ store, drivers, folder: folder.path, filesystems });
   const keys = new Keys(store);
@@ -133,6 +146,7 @@ async function assemble(
     snapshots,
     branches,
     attachments,
+    tools,
     reconciler,
     pools,
     keys,

@@ -75,7 +75,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     undo.push(() => plane.pools.stop());
     await plane.pools.open();
     const ready = heartbeat.start();
-    const pruning = setInterval(() => plane.store.idempotency.prune().catch(() => {}), pruneEveryMs).unref();
+    const prune = () => Promise.all([plane.store.idempotency.prune(), plane.store.toolCalls.prune()]).catch(() => {});
+    const pruning = setInterval(prune, pruneEveryMs).unref();
     undo.push(() => clearInterval(pruning));
     log.info({ addresses, data: folder.path, engine: plane.store.engine }, 'listening');
 
@@ -134,7 +135,7 @@ async function shutDown(
   }
 }
 
-/** Idempotency keys are kept for a day; an hour more does no harm. */
+/** Idempotency keys and calls of tools are kept for a day; an hour more does no harm. */
 const pruneEveryMs = 3_600_000;
 
 /** How often a server that closes looks for connections whose last request is over. */

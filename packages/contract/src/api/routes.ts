@@ -5,6 +5,7 @@ import type { IsJson, Route } from './route.ts';
 import { sandboxRoutes } from './sandbox-routes.ts';
 import { snapshotRoutes } from './snapshot-routes.ts';
 import { systemRoutes } from './system-routes.ts';
+import { toolRoutes } from './tool-routes.ts';
 
 /** Every route of the API by its name. The name is the verb that the SDK, the CLI and the server's handlers share. */
 export const routes = {
@@ -12,6 +13,7 @@ export const routes = {
   ...processRoutes,
   ...fileRoutes,
   ...snapshotRoutes,
+  ...toolRoutes,
   ...poolRoutes,
   ...systemRoutes,
 } as const satisfies Record<string, Route>;

@@ -14,6 +14,7 @@ import { processHandlers } from './process-handlers.ts';
 import { eventHandlers, sandboxHandlers } from './sandbox-handlers.ts';
 import { snapshotHandlers } from './snapshot-handlers.ts';
 import { systemHandlers } from './system-handlers.ts';
+import { toolHandlers } from './tool-handlers.ts';
 import { typingStalledMs, uploadBody, uploadStalledMs } from './upload-body.ts';
 
 /** Who calls a route that needs no key. */
@@ -24,6 +25,7 @@ const handlers: Handlers = {
   ...processHandlers,
   ...fileHandlers,
   ...snapshotHandlers,
+  ...toolHandlers,
   ...eventHandlers,
   ...poolHandlers,
   ...systemHandlers,
@@ -80,6 +82,10 @@ function callOf(route: Route, request: FastifyRequest, reply: FastifyReply, opti
       if (!raw.writableFinished) leave();
     });
   };
+  const onEnd = (end: () => void) => {
+    if (raw.destroyed) end();
+    else raw.once('close', end);
+  };
   const stalledMs = request.routeOptions.config.route === 'process.stdin' ? typingStalledMs : uploadStalledMs;
   return {
     caller: request.caller ?? nobody,
@@ -89,6 +95,7 @@ function callOf(route: Route, request: FastifyRequest, reply: FastifyReply, opti
     headers: request.headers,
     shutdown,
     onLeft,
+    onEnd,
   } as Call<RouteName>;
 }
 

@@ -27,7 +27,7 @@ import { type Caller, canSee, projectOf, requireChange } from '../tenancy/caller
 import { type Composed, compose, newAttempt } from './compose.ts';
 import { isLost, loseIfGone } from './lose.ts';
 import { type Outcome, settle } from './outcome.ts';
-import { limitTtl, policyNotices, policyOf } from './profile-policy.ts';
+import { driverNotices, limitTtl, policyNotices, policyOf } from './profile-policy.ts';
 import type { Operation, Runner } from './runner.ts';
 import type { WarmPools } from './warm-pools.ts';
 import { pausing } from './work.ts';
@@ -151,11 +151,19 @@ export class Sandboxes {
     return settle(this.#store, await this.#start(sandbox, idempotency), sandbox.id, waitSeconds);
   }
 
-  async pause(caller: Caller, id: string, waitSeconds: number, idempotency?: IdempotentRequest): Promise<Outcome> {
+  /** Running tools may end first, for `drainSeconds`; whatever still runs then stands still. */
+  async pause(
+    caller: Caller,
+    id: string,
+    { waitSeconds, drainSeconds }: { readonly waitSeconds: number; readonly drainSeconds: number },
+    idempotency?: IdempotentRequest,
+  ): Promise<Outcome> {
     const sandbox = await this.changeable(caller, id, 'pause');
     // Refused before anything changes; the action itself would leave a record of a failure.
     pausing(this.#context.work.driver(sandbox.driver));
-    const operation = await this.#context.runner.begin(sandbox, 'pause', 'pausing', { idempotency });
+    const { runner, work } = this.#context;
+    const drain = (signal: AbortSignal) => work.inFlight.drained(sandbox.id, drainSeconds * 1000, signal);
+    const operation = await runner.begin(sandbox, 'pause', 'pausing', { idempotency, reason: null }, drain);
     return settle(this.#store, operation, sandbox.id, waitSeconds);
   }
 
@@ -229,6 +237,7 @@ export class Sandboxes {
     const { profile, owner, composed } = wanted;
     const route = chooseDriver(this.#context.drivers, composed.blueprint, profile?.route?.drivers);
     const ttlSeconds = limitTtl(profile, request.ttlSeconds);
+    const policy = policyOf(profile, request);
     const record: NewSandbox = {
       id: newId('sandbox'),
       owner,
@@ -237,12 +246,12 @@ export class Sandboxes {
       profile: profile ? { name: profile.name, version: profile.version } : null,
       labels: request.labels ?? {},
       driver: route.driver.name,
-      notices: [...route.notices, ...policyNotices(profile)],
+      notices: [...route.notices, ...policyNotices(profile), ...driverNotices(policy, route.driver)],
       host,
       blueprintDigest: composed.digest,
       persistence: composed.blueprint.runtime.persistence,
       expiresAt: ttlSeconds === undefined ? null : Date.now() + ttlSeconds * 1000,
-      policy: policyOf(profile, request),
+      policy,
     };
     const attempt = newAttempt('create', composed);
     const claimed = await this.#context.pools?.claim(record, attempt, idempotency);

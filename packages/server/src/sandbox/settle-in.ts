@@ -38,7 +38,7 @@ async function identify(guest: GuestClient, { sandbox, beginsFrom }: Arrival, si
   await guest.files.write('/etc/machine-id', `${id}\n`, { ...options, mode: 0o444 }).catch(unlessMissing);
   if (beginsFrom !== 'snapshot') return;
   const keys = await guest.files.glob(identityFolder, identityPattern, options).catch(unlessMissing);
-  const found = (keys?.entries ?? []).map(({ path }) => path);
+  const found = (keys?.entries ?? []).map(({ path }) => `${identityFolder}/${path}`);
   for (const file of [...found, ...identityFiles]) await guest.files.remove(file, options).catch(unlessMissing);
 }
 

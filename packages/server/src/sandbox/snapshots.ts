@@ -71,9 +71,11 @@ export class Snapshots {
   /** Keeps the files of a sandbox as they are at one moment. What fails leaves nothing. */
   async make(sandbox: Sandbox, wanted: Wanted, idempotency?: IdempotentRequest): Promise<Snapshot> {
     const storage = this.#storage(sandbox);
-    const signal = new AbortController().signal;
-    const snapshot = await this.#work.stillness.take(sandbox.id, signal, async () => {
-      const present = await this.#usable(sandbox.id);
+    // Before it waits for its turn: a rollback takes its time, and whoever asks meanwhile is refused at once.
+    requireFilesOf(sandbox);
+    const never = new AbortController().signal;
+    const snapshot = await this.#work.stillness.take(sandbox.id, never, async (signal) => {
+      const present = await this.#present(sandbox.id);
       const id = newId('snapshot');
       this.#atWork.add(id);
       try {
@@ -196,12 +198,10 @@ export class Snapshots {
     return sandbox;
   }
 
-  async #usable(id: Id<'sandbox'>): Promise<Sandbox> {
+  async #present(id: Id<'sandbox'>): Promise<Sandbox> {
     const sandbox = await this.#store.sandboxes.get(id);
     if (!sandbox) throw new CaissonError('sandbox_not_found', `there is no sandbox ${id}`);
-    const hasFiles = sandbox.state !== 'stopped' || sandbox.persistence === 'persistent';
-    if (canUse('snapshot', sandbox.state) && hasFiles) return sandbox;
-    throw new CaissonError(refusal(sandbox.state), `${id} is ${sandbox.state}: it has no files to keep now`);
+    return requireFilesOf(sandbox);
   }
 
   #storage(sandbox: Sandbox): Storage {
@@ -221,4 +221,10 @@ export class Snapshots {
     const { driver, persistence, profile, policy } = sandbox;
     return { spec, resolvedSpec, blueprint, driver: driver ?? '', persistence, profile, policy, image };
   }
+}
+
+function requireFilesOf(sandbox: Sandbox): Sandbox {
+  const { id, state, persistence } = sandbox;
+  if (canUse('snapshot', state) && (state !== 'stopped' || persistence === 'persistent')) return sandbox;
+  throw new CaissonError(refusal(state), `${id} is ${state}: it has no files to keep now`);
 }

@@ -15,6 +15,12 @@ export class Stillness {
     return this.#turns.take(id, signal, work);
   }
 
+  /** The same for somebody who need not wait: what is at it, or waits, ends with the reason. */
+  async takeOver<T>(id: Id<'sandbox'>, signal: AbortSignal, reason: Error, work: () => Promise<T>): Promise<T> {
+    this.#turns.interrupt(id, reason);
+    return this.#turns.take(id, signal, work);
+  }
+
   /** Whether somebody is at it, and whatever stands still does so for a reason. */
   isTaken(id: Id<'sandbox'>): boolean {
     return this.#turns.isTaken(id);

@@ -16,10 +16,12 @@ type Work = (context: WorkContext, sandbox: Sandbox, signal: AbortSignal) => Pro
 export const work: Partial<Record<ActionName, Work>> = {
   create: launch,
   async recreate(context, sandbox, signal) {
-    await end(context, keyOf(sandbox, -1), sandbox, signal);
-    // Of an earlier try of this same action: it must not go on with the filesystem that is replaced now.
-    await end(context, keyOf(sandbox), sandbox, signal);
-    await removeFilesystem(context, sandbox, signal);
+    await context.stillness.take(sandbox.id, signal, async (own) => {
+      await end(context, keyOf(sandbox, -1), sandbox, own);
+      // Of an earlier try of this same action: it must not go on with the filesystem that is replaced now.
+      await end(context, keyOf(sandbox), sandbox, own);
+      await removeFilesystem(context, sandbox, own);
+    });
     return launch(context, sandbox, signal);
   },
   async start(context, sandbox, signal) {
@@ -31,8 +33,10 @@ export const work: Partial<Record<ActionName, Work>> = {
     return launch(context, sandbox, signal);
   },
   async stop(context, sandbox, signal) {
-    await haltOrEnd(context, keyOf(sandbox), sandbox, signal);
-    if (sandbox.persistence !== 'persistent') await removeFilesystem(context, sandbox, signal);
+    await context.stillness.take(sandbox.id, signal, async (own) => {
+      await haltOrEnd(context, keyOf(sandbox), sandbox, own);
+      if (sandbox.persistence !== 'persistent') await removeFilesystem(context, sandbox, own);
+    });
     return { endInstance: true };
   },
   async pause(context, sandbox, signal) {
@@ -40,7 +44,8 @@ export const work: Partial<Record<ActionName, Work>> = {
     await context.stillness.take(sandbox.id, signal, (own) =>
       withDeadline('pausing', context.deadlines.endMs, own, (inner) => pausing(driver).pause(keyOf(sandbox), inner)),
     );
-    return { reason: null };
+    // Why it stands still is worth keeping when nobody asked for it.
+    return sandbox.reason?.code === 'idle' ? {} : { reason: null };
   },
   async resume(context, sandbox, signal) {
     const driver = context.driver(sandbox.driver);
@@ -51,9 +56,13 @@ export const work: Partial<Record<ActionName, Work>> = {
   },
   rollback,
   async destroy(context, sandbox, signal) {
-    await end(context, keyOf(sandbox), sandbox, signal);
-    if (sandbox.incarnation > 1) await end(context, keyOf(sandbox, -1), sandbox, signal);
-    await removeFilesystem(context, sandbox, signal);
+    // A snapshot that is being taken would be of processes that are let go on, to die.
+    const reason = new CaissonError('sandbox_destroying', `${sandbox.id} is being destroyed`);
+    await context.stillness.takeOver(sandbox.id, signal, reason, async () => {
+      await end(context, keyOf(sandbox), sandbox, signal);
+      if (sandbox.incarnation > 1) await end(context, keyOf(sandbox, -1), sandbox, signal);
+      await removeFilesystem(context, sandbox, signal);
+    });
     return { endInstance: true, endAttempt: { state: 'cancelled' } };
   },
 };

@@ -27,6 +27,7 @@ import { endInstance, insertInstance, type NewInstance } from './instances.ts';
 import { givePlaceBack, type Limits, takePlace } from './limits.ts';
 import { rowOwner, type SandboxRow, toSandbox } from './sandbox-row.ts';
 import { sandboxTransaction } from './sandbox-transaction.ts';
+import { forgetToolCalls } from './tool-calls.ts';
 
 export interface NewSandbox {
   readonly id: Id<'sandbox'>;
@@ -146,7 +147,10 @@ export class SandboxStore {
       if (change.endAttempt && row.attempt) await endAttempt(tx, row.attempt, change.endAttempt, now);
       if (change.instance) await insertInstance(tx, row, change.instance, now);
       if (change.endInstance) await endInstance(tx, row.id, row.incarnation, now);
-      if (answer.standing.state === 'destroyed') await givePlaceBack(tx, row.tenant, row.host);
+      if (answer.standing.state === 'destroyed') {
+        await givePlaceBack(tx, row.tenant, row.host);
+        await forgetToolCalls(tx, row.id);
+      }
       return this.#tell(tx, row, seen.state, step.action);
     });
     this.#committed(applied.event);

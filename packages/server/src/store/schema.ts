@@ -26,6 +26,7 @@ export interface Schema {
   images: { digest: string; reference: string | null; size_bytes: number; created_at: number; used_at: number };
   snapshots: SnapshotTable;
   processes: ProcessTable;
+  tool_calls: ToolCallTable;
   ledger: LedgerTable;
   pools: { profile: string; min_members: number; max_members: number; updated_at: number };
 }
@@ -191,6 +192,15 @@ export interface ProcessTable {
   exit_code: number | null;
   started_at: number;
   ended_at: number | null;
+}
+
+export interface ToolCallTable {
+  sandbox: string;
+  call_id: string;
+  tenant: string;
+  request_hash: string;
+  answer: string | null;
+  created_at: number;
 }
 
 /** Double entry: every movement is two rows of one `transfer` whose amounts add up to nothing. Micro-units. */

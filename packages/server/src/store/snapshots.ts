@@ -183,6 +183,8 @@ export class SnapshotStore {
       .where('sandbox', '=', sandbox)
       .where('kind', '=', kind)
       .where('state', '=', 'ready')
+      // Ids go by the clock, which may be put back; numbers of turns only rise.
+      .orderBy('turn', 'desc')
       .orderBy('id', 'desc')
       .limit(1000)
       .offset(keep)

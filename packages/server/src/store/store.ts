@@ -11,6 +11,7 @@ import { PoolStore } from './pools.ts';
 import { SandboxStore } from './sandboxes.ts';
 import { SnapshotStore } from './snapshots.ts';
 import { HostStore, TenantStore } from './tenants.ts';
+import { ToolCallStore } from './tool-calls.ts';
 
 /** The record of everything, whatever the engine. */
 export interface Store {
@@ -19,6 +20,7 @@ export interface Store {
   readonly sandboxes: SandboxStore;
   readonly attempts: AttemptStore;
   readonly snapshots: SnapshotStore;
+  readonly toolCalls: ToolCallStore;
   readonly pools: PoolStore;
   readonly events: EventLog;
   readonly jobs: JobStore;
@@ -63,6 +65,7 @@ export async function openStore(location: StoreLocation): Promise<Store> {
     sandboxes: new SandboxStore(database, events, publish),
     attempts: new AttemptStore(database),
     snapshots: new SnapshotStore(database, events, publish),
+    toolCalls: new ToolCallStore(database),
     pools: new PoolStore(database, events, publish),
     jobs: new JobStore(database),
     keys: new KeyStore(database),

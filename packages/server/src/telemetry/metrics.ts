@@ -6,22 +6,22 @@ export interface MetricSources {
   jobsByState(): Promise<Record<string, number>>;
   operations(): number;
   /** Bytes and state of where root filesystems lie; nothing where there is no such place. */
-  pool(): Promise<PoolNumbers | undefined>;
-  warmPools(): readonly WarmPoolNumbers[];
+  storage(): Promise<StorageNumbers | undefined>;
+  pools(): readonly PoolNumbers[];
 }
 
-export interface WarmPoolNumbers {
+export interface StorageNumbers {
+  readonly state: 'ok' | 'warn' | 'critical';
+  readonly totalBytes: number;
+  readonly freeBytes: number;
+}
+
+export interface PoolNumbers {
   readonly profile: string;
   readonly ready: number;
   readonly making: number;
   readonly taken: number;
   readonly misses: number;
-}
-
-export interface PoolNumbers {
-  readonly state: 'ok' | 'warn' | 'critical';
-  readonly totalBytes: number;
-  readonly freeBytes: number;
 }
 
 /** From half a millisecond, where a read answers, to a minute, where a launch is given up. */
@@ -51,23 +51,23 @@ export class Metrics {
     counted('caisson_sandboxes', 'Sandboxes by state.', 'state', registers, () => sources.sandboxesByState());
     counted('caisson_jobs', 'Jobs by state.', 'state', registers, () => sources.jobsByState());
     counted(
-      'caisson_pool_bytes',
+      'caisson_storage_bytes',
       'Where root filesystems lie: its size and what is free.',
       'kind',
       registers,
       async () => {
-        const pool = await sources.pool();
-        return pool ? { total: pool.totalBytes, free: pool.freeBytes } : ({} as Record<string, number>);
+        const storage = await sources.storage();
+        return storage ? { total: storage.totalBytes, free: storage.freeBytes } : ({} as Record<string, number>);
       },
     );
     counted(
-      'caisson_pool_state',
+      'caisson_storage_state',
       'One at how it is: ok, warn (degraded) or critical.',
       'state',
       registers,
       async () => {
-        const pool = await sources.pool();
-        return pool ? { ok: 0, warn: 0, critical: 0, [pool.state]: 1 } : ({} as Record<string, number>);
+        const storage = await sources.storage();
+        return storage ? { ok: 0, warn: 0, critical: 0, [storage.state]: 1 } : ({} as Record<string, number>);
       },
     );
     new Gauge({
@@ -77,7 +77,7 @@ export class Metrics {
       registers,
       collect() {
         this.reset();
-        for (const pool of sources.warmPools())
+        for (const pool of sources.pools())
           for (const state of ['ready', 'making'] as const) this.set({ profile: pool.profile, state }, pool[state]);
       },
     });
@@ -88,7 +88,7 @@ export class Metrics {
       registers,
       collect() {
         this.reset();
-        for (const pool of sources.warmPools())
+        for (const pool of sources.pools())
           for (const result of ['taken', 'misses'] as const) this.set({ profile: pool.profile, result }, pool[result]);
       },
     });

@@ -138,6 +138,8 @@ export class LayeredStorage implements Storage {
       await this.#store.attach(place);
       await this.#pool.make(this.#pool.snapshot(snapshot), async (holding) => {
         const own = await this.#store.freeze(place, holding, still, signal);
+        // Whoever gave it up has removed its record: it must not be there after all.
+        signal.throwIfAborted();
         await writeRecipe(holding, { ...recipe, ids: null, carriedBytes: own + (recipe.carriedBytes ?? 0) });
       });
     });
