@@ -119,7 +119,9 @@ export class BtrfsPool {
       if (isNew) await rm(file, { force: true });
       throw new CaissonError('storage_failed', `the pool ${file} cannot be mounted: ${(error as Error).message}`, {
         cause: error,
-        hint: isNew ? 'Use --storage overlay.' : `It is left as it is. Look at it with \`btrfs check ${file}\`.`,
+        hint: isNew
+          ? 'Use --storage overlay.'
+          : `It is left as it is. Look at it with \`btrfs check ${file}\`, or move it away to begin anew.`,
       });
     }
   }
