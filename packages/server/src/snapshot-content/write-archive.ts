@@ -3,7 +3,7 @@ import { CaissonError } from '@caisson/contract';
 import { digestEnd, digestOf, short } from '../images/digest.ts';
 import { mediaTypes } from '../images/oci/documents.ts';
 import { machineArchitecture } from '../images/oci/platform.ts';
-import { type ArchiveRecord, originAnnotation, recordAnnotation } from './archive-record.ts';
+import { type ArchiveRecord, originAnnotation, recordAnnotation, recordText } from './archive-record.ts';
 import type { Packed } from './packer.ts';
 import { archiveEnd, memberHeader, memberSize, paddingOf } from './tar-member.ts';
 
@@ -56,7 +56,7 @@ export class ArchiveWriter {
         size,
         ...(origin === undefined ? {} : { annotations: { [originAnnotation]: origin } }),
       })),
-      annotations: { [recordAnnotation]: JSON.stringify(record) },
+      annotations: { [recordAnnotation]: recordText(record) },
     });
     const root = { mediaType: mediaTypes.ociManifest, digest: digestOf(manifest), size: manifest.length };
     const index = document({ schemaVersion: 2, mediaType: mediaTypes.ociIndex, manifests: [root] });
