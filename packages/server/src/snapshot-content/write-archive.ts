@@ -26,7 +26,7 @@ interface Member {
   readonly name: string;
   readonly size: number;
   readonly digest?: string;
-  open(signal: AbortSignal): AsyncIterable<Uint8Array>;
+  readonly open: (signal: AbortSignal) => AsyncIterable<Uint8Array>;
 }
 
 /**
@@ -61,20 +61,16 @@ export class ArchiveWriter {
     const root = { mediaType: mediaTypes.ociManifest, digest: digestOf(manifest), size: manifest.length };
     const index = document({ schemaVersion: 2, mediaType: mediaTypes.ociIndex, manifests: [root] });
     // Two layers of the same content are one file.
-    const blobs = new Map(
-      layers.flatMap((layer) => (layer.open ? [[layer.digest, layer]] : [])) as [string, ArchiveLayer][],
-    );
+    const blobs = new Map<string, Member>();
+    for (const { digest, size, open } of layers) {
+      if (open) blobs.set(digest, { name: blobName(digest), size, digest, open });
+    }
     this.#members = [
       fixed('oci-layout', document({ imageLayoutVersion: '1.0.0' })),
       fixed('index.json', index),
       fixed(blobName(digestOf(manifest)), manifest),
       fixed(blobName(digestOf(config)), config),
-      ...[...blobs.values()].map(({ digest, size, open }) => ({
-        name: blobName(digest),
-        size,
-        digest,
-        open: open as Member['open'],
-      })),
+      ...blobs.values(),
     ];
     this.size = this.#members.reduce((sum, { size }) => sum + memberSize(size), archiveEnd.length);
   }
@@ -89,7 +85,7 @@ export class ArchiveWriter {
   }
 }
 
-export function blobName(digest: string): string {
+function blobName(digest: string): string {
   return `blobs/${digest.replace(':', '/')}`;
 }
 
