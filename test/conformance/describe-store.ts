@@ -3,6 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openStore, type Store, type StoreLocation } from '../../packages/server/src/store/store.ts';
 import { describeJobs } from './describe-jobs.ts';
 import { describePools } from './describe-pools.ts';
+import { describeSnapshots } from './describe-snapshots.ts';
+import { describeToolCalls } from './describe-tool-calls.ts';
 import { ada, makeDestroyed, makeReady, newAttempt, newSandbox, noLimits, outcomes, put } from './store-fixtures.ts';
 
 /** One suite for both engines: the laws of the store, one test each. */
@@ -287,7 +289,9 @@ export function describeStore(
       expect(await store.keys.list('others', 10)).toEqual([]);
     });
 
+    describeSnapshots(() => store);
     describeJobs(() => store);
+    describeToolCalls(() => store);
     describePools(() => store);
   });
 }

@@ -103,7 +103,7 @@ export class Branches {
       return allOrError(outcomes);
     } finally {
       // While one of them is still on its way, the reconciler keeps it.
-      if (await work.store.attempts.beginsFrom(made.id)) snapshots.letGo(made.id);
+      if (await work.store.snapshots.isInUse(made.id)) snapshots.letGo(made.id);
       else await snapshots.discard(made.id).catch(() => {});
     }
   }

@@ -59,10 +59,12 @@ async function planOf({ store }: WorkContext, sandbox: Sandbox, kept: boolean): 
   const fromKept = kept || (attempt.action === 'start' && sandbox.persistence === 'persistent');
   const { fromSnapshot: snapshot } = attempt;
   if (snapshot === null || fromKept) return { blueprint, fromKept, from: undefined, notices: [] };
+  const isFirst = attempt.action === 'restore' || attempt.action === 'fork';
   const inputs = await store.snapshots.inputs(snapshot);
-  if (inputs) return { blueprint, fromKept, from: { snapshot, image: inputs.image }, notices: [] };
-  if (attempt.action === 'restore' || attempt.action === 'fork')
-    throw new CaissonError('snapshot_not_found', `the snapshot ${snapshot} is not there any more`);
+  // What is removed after the first try began stays for it; a later one need not have it.
+  if (inputs && (isFirst || (await store.snapshots.get(snapshot))?.state === 'ready'))
+    return { blueprint, fromKept, from: { snapshot, image: inputs.image }, notices: [] };
+  if (isFirst) throw new CaissonError('snapshot_not_found', `the snapshot ${snapshot} is not there any more`);
   const notice = `The snapshot ${snapshot} that it came from is gone: it begins from its image.`;
   return { blueprint, fromKept, from: undefined, notices: [notice] };
 }

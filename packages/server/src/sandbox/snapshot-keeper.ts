@@ -28,7 +28,7 @@ export class SnapshotKeeper {
       await this.#remove(id, sandbox, `the snapshot ${id} was ${state} and nobody at work on it`, repairs);
     }
     for (const { id } of await store.snapshots.forks(pageSize)) {
-      if (this.#snapshots.isAtWork(id) || (await store.attempts.beginsFrom(id))) continue;
+      if (this.#snapshots.isAtWork(id) || (await store.snapshots.isInUse(id))) continue;
       await this.#snapshots.discard(id).catch(() => {});
     }
     if (!this.#lookedForStrays && filesystems) await this.#removeStrays(filesystems.storage, repairs, signal);
@@ -47,10 +47,7 @@ export class SnapshotKeeper {
   async #remove(id: Id<'snapshot'>, sandbox: Id<'sandbox'>, found: string, repairs: Repair[]): Promise<void> {
     if (this.#snapshots.isAtWork(id)) return;
     // What cannot be removed now is tried again at the next pass.
-    const removed = await this.#snapshots.discard(id).then(
-      () => true,
-      () => false,
-    );
+    const removed = await this.#snapshots.discard(id).catch(() => false);
     if (removed) repairs.push({ sandbox, found, did: 'reaped' });
   }
 }

@@ -163,11 +163,14 @@ export class Snapshots {
     return asSnapshot(snapshot);
   }
 
-  /** Removes one, files and record. What is cut short goes on at the reconciler's next pass. */
-  async discard(id: Id<'snapshot'>): Promise<void> {
+  /**
+   * Removes one, files and record. What is cut short goes on at the reconciler's next pass; so does what a sandbox is just
+   * made of, or put back to: nobody else finds it any more, and its files go when they are done. Then it answers false.
+   */
+  async discard(id: Id<'snapshot'>): Promise<boolean> {
     this.#atWork.add(id);
     try {
-      await this.#drop(id);
+      return await this.#drop(id);
     } finally {
       this.letGo(id);
     }
@@ -182,14 +185,16 @@ export class Snapshots {
     return this.#atWork.has(id);
   }
 
-  async #drop(id: Id<'snapshot'>): Promise<void> {
+  async #drop(id: Id<'snapshot'>): Promise<boolean> {
     await this.#store.snapshots.beginDelete(id);
+    if (await this.#store.snapshots.isInUse(id)) return false;
     const storage = this.#work.filesystems?.storage;
     const signal = new AbortController().signal;
     await withDeadline('removing the snapshot', this.#work.deadlines.endMs, signal, async (inner) =>
       storage?.removeSnapshot(id, inner),
     );
     await this.#store.snapshots.endDelete(id);
+    return true;
   }
 
   async #prune(sandbox: Sandbox, kind: 'turn' | 'tool'): Promise<void> {

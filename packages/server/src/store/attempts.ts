@@ -104,18 +104,6 @@ export class AttemptStore {
     return row?.image ? (JSON.parse(row.image) as AttemptImage) : undefined;
   }
 
-  /** Whether somebody still begins from a snapshot. */
-  async beginsFrom(snapshot: string): Promise<boolean> {
-    const row = await this.#database.db
-      .selectFrom('attempts')
-      .select('id')
-      .where('from_snapshot', '=', snapshot)
-      .where('state', '=', 'running')
-      .limit(1)
-      .executeTakeFirst();
-    return row !== undefined;
-  }
-
   /** Newest first. */
   async list(sandbox: string, limit: number, after?: string): Promise<AttemptSummary[]> {
     let query = this.#database.db.selectFrom('attempts').select(summaryColumns).where('sandbox', '=', sandbox);

@@ -27,6 +27,7 @@ import { endInstance, insertInstance, type NewInstance } from './instances.ts';
 import { givePlaceBack, type Limits, takePlace } from './limits.ts';
 import { rowOwner, type SandboxRow, toSandbox } from './sandbox-row.ts';
 import { sandboxTransaction } from './sandbox-transaction.ts';
+import { requireSnapshot } from './snapshot-use.ts';
 import { forgetToolCalls } from './tool-calls.ts';
 
 export interface NewSandbox {
@@ -46,7 +47,6 @@ export interface NewSandbox {
   readonly origin?: Sandbox['origin'];
   /** The warm pool that it is made for. */
   readonly pool?: string;
-  readonly poolImage?: string | null;
 }
 
 /** What changes in the record together with a step. */
@@ -106,6 +106,7 @@ export class SandboxStore {
     const now = Date.now();
     const applied = await sandboxTransaction(this.#database, async (tx) => {
       if (idempotency) await insertIdempotency(tx, idempotency, sandbox.id, now);
+      if (attempt.fromSnapshot) await requireSnapshot(tx, attempt.fromSnapshot);
       const row = await tx
         .insertInto('sandboxes')
         .values(newRow(sandbox, attempt.id, now))
@@ -143,6 +144,7 @@ export class SandboxStore {
     const now = Date.now();
     const applied = await sandboxTransaction(this.#database, async (tx) => {
       if (change.idempotency) await insertIdempotency(tx, change.idempotency, seen.id, now);
+      if (change.rollbackTo) await requireSnapshot(tx, change.rollbackTo);
       const row = await this.#compareAndSet(tx, seen, answer.standing, change, now);
       if (change.attempt) await insertAttempt(tx, change.attempt, row, now);
       if (change.endAttempt && row.attempt) await endAttempt(tx, row.attempt, change.endAttempt, now);
@@ -382,6 +384,5 @@ function newRow(sandbox: NewSandbox, attempt: Id<'attempt'>, now: number) {
     origin_snapshot: sandbox.origin?.snapshot ?? null,
     head: sandbox.origin?.snapshot ?? null,
     pool: sandbox.pool ?? null,
-    pool_image: sandbox.poolImage ?? null,
   };
 }

@@ -17,6 +17,7 @@ import type { EventLog } from './events.ts';
 import { type IdempotentRequest, insertAnswer } from './idempotency.ts';
 import { isoTime, rowOwner } from './sandbox-row.ts';
 import type { SnapshotTable } from './schema.ts';
+import { isSnapshotInUse } from './snapshot-use.ts';
 
 /** `fork`: made only to begin new sandboxes from; nobody sees it, and it goes when they have begun. */
 export type StoredKind = Snapshot['kind'] | 'fork';
@@ -230,6 +231,11 @@ export class SnapshotStore {
     });
     if (event) this.#committed(event);
     return event !== undefined;
+  }
+
+  /** Whether somebody began to use it while it was there, and is not done yet. */
+  isInUse(id: string): Promise<boolean> {
+    return isSnapshotInUse(this.#database.db, id);
   }
 
   async endDelete(id: string): Promise<void> {
