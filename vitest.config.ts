@@ -12,5 +12,6 @@ export default defineConfig({
     exclude: ['**/node_modules/**', '**/dist/**', ...(long ? [] : ['**/*.long.test.ts'])],
     testTimeout: long ? 3_600_000 : 20_000,
     hookTimeout: 30_000,
+    globalSetup: ['test/pools.ts'],
   },
 });

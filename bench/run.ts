@@ -9,6 +9,8 @@ import { Report } from './report.ts';
 import { specBenchmark } from './spec.ts';
 import { createBenchmark, startBenchmark } from './start.ts';
 import { transferBenchmark } from './transfer.ts';
+import { travelBenchmark } from './travel.ts';
+import { warmBenchmark } from './warm.ts';
 
 const benchmarks = [
   specBenchmark,
@@ -19,7 +21,9 @@ const benchmarks = [
   guestBenchmark,
   execBenchmark,
   coldBenchmark,
+  warmBenchmark,
   transferBenchmark,
+  travelBenchmark,
   idleBenchmark,
 ];
 

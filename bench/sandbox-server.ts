@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readFacts } from '@caisson/server';
 import { startServerProcess } from '../test/server-process.ts';
@@ -7,6 +7,9 @@ import { inTemporaryFolder } from './temporary.ts';
 
 /** The machine's own programs and no network: nothing is fetched, nothing depends on the weather outside. */
 const spec = { source: { kind: 'none' }, os: 'host', runtime: { network: { mode: 'off' } } };
+
+/** A profile of the same spec, for those who want a warm pool of it. */
+export const pooledProfile = 'pooled';
 
 interface Executed {
   readonly exitCode: number | null;
@@ -24,8 +27,9 @@ export class SandboxServer {
     this.pid = pid;
   }
 
-  async create(): Promise<string> {
-    const { id, state } = await this.connection.json<{ id: string; state: string }>('POST', '/v1/sandboxes', { spec });
+  /** `wanted`: what to ask for in place of a spec, such as a profile. */
+  async create(wanted: object = { spec }): Promise<string> {
+    const { id, state } = await this.connection.json<{ id: string; state: string }>('POST', '/v1/sandboxes', wanted);
     this.#ids.add(id);
     if (state !== 'ready') throw new Error(`${id} is ${state}`);
     return id;
@@ -37,6 +41,19 @@ export class SandboxServer {
     return done;
   }
 
+  /** New sandboxes from a live one, when all of them are ready. */
+  async fork(id: string, count: number): Promise<string[]> {
+    const { items } = await this.connection.json<{ items: { id: string; state: string }[] }>(
+      'POST',
+      `/v1/sandboxes/${id}/fork`,
+      { count },
+    );
+    for (const item of items) this.#ids.add(item.id);
+    const late = items.find(({ state }) => state !== 'ready');
+    if (late) throw new Error(`${late.id} is ${late.state}`);
+    return items.map((item) => item.id);
+  }
+
   async destroy(id: string): Promise<void> {
     await this.connection.json('DELETE', `/v1/sandboxes/${id}`);
     this.#ids.delete(id);
@@ -45,12 +62,28 @@ export class SandboxServer {
   async destroyAll(): Promise<void> {
     for (const id of [...this.#ids]) await this.destroy(id);
   }
+
+  /** Sets the size of the warm pool of the profile that comes with this server, and waits until it has it. */
+  async fillPool(size: number): Promise<void> {
+    await this.connection.json('PUT', `/v1/pools/${pooledProfile}`, { min: size, max: size });
+    while ((await this.pool()).ready !== size) await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+
+  async pool(): Promise<{ ready: number; misses: number }> {
+    const { items } = await this.connection.json<{ items: { ready: number; misses: number }[] }>('GET', '/v1/pools');
+    return items[0] ?? { ready: 0, misses: 0 };
+  }
 }
 
-/** Work with a server that has made a sandbox before: the base is prepared, and its code is warm. */
-export async function withSandboxServer<T>(work: (server: SandboxServer) => Promise<T>): Promise<T> {
+/** Work with a server, started with these options too, that has made a sandbox before: the base is prepared, and its code is warm. */
+export async function withSandboxServer<T>(
+  work: (server: SandboxServer) => Promise<T>,
+  more: readonly string[] = [],
+): Promise<T> {
   return await inTemporaryFolder(async (folder) => {
-    const process = await startServerProcess(folder, { drivers: ['oci'] });
+    mkdirSync(join(folder, 'profiles'));
+    writeFileSync(join(folder, 'profiles', 'pooled.json'), JSON.stringify({ name: pooledProfile, version: 1, spec }));
+    const process = await startServerProcess(folder, { drivers: ['oci'], more: ['--destroy-on-exit', ...more] });
     const server = new SandboxServer(process.url, readFacts(folder)?.pid ?? 0);
     let runtimeFolder: string | undefined;
     try {

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { Caisson, type SandboxHandle } from '@caisson/sdk';
 import { WebSocket } from 'ws';
 import { mountsBelow } from '../../packages/server/src/storage/layered/mounts.ts';
+import { unmountPoolOf } from '../pools.ts';
 import { type ServerProcess, startServerProcess } from '../server-process.ts';
 import { cgroupsOf, leftovers, namespacesOf, processName } from './leftovers.ts';
 
@@ -106,6 +107,7 @@ export class SandboxWorld {
   /** What a restart of the machine does to an installation whose server has ended: only the data folder is left. */
   async wipe(): Promise<void> {
     const runtime = this.#runtimeFolder;
+    unmountPoolOf(this.folder);
     for (const cgroup of cgroupsOf(this.#sandboxes)) for (const pid of pidsIn(cgroup)) killIfThere(pid);
     for (const folder of [this.folder, ...(runtime ? [runtime] : [])]) {
       for (const point of await mountsBelow(folder)) execFileSync('umount', ['--lazy', point]);

@@ -2,6 +2,7 @@ import { type CaissonEvent, newId, replay, type Sandbox, type Step } from '@cais
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openStore, type Store, type StoreLocation } from '../../packages/server/src/store/store.ts';
 import { describeJobs } from './describe-jobs.ts';
+import { describePools } from './describe-pools.ts';
 import { describeSnapshots } from './describe-snapshots.ts';
 import { ada, makeDestroyed, makeReady, newAttempt, newSandbox, noLimits, outcomes, put } from './store-fixtures.ts';
 
@@ -289,5 +290,6 @@ export function describeStore(
 
     describeSnapshots(() => store);
     describeJobs(() => store);
+    describePools(() => store);
   });
 }

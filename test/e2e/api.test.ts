@@ -60,6 +60,9 @@ const samples: Record<RouteName, (id: string) => { path: string; body?: unknown 
   'snapshot.restore': (id) => ({ path: `/v1/snapshots/${id}/restore`, body: {} }),
   'sandbox.rollback': (id) => ({ path: `/v1/sandboxes/${id}/rollback`, body: { snapshot: 'none' } }),
   'sandbox.fork': (id) => ({ path: `/v1/sandboxes/${id}/fork`, body: {} }),
+  'tool.list': () => ({ path: '/v1/tools' }),
+  'pool.list': () => ({ path: '/v1/pools' }),
+  'pool.set': () => ({ path: '/v1/pools/blank', body: { min: 0, max: 1 } }),
   'event.list': () => ({ path: '/v1/events' }),
   'profile.list': () => ({ path: '/v1/profiles' }),
   'profile.get': () => ({ path: '/v1/profiles/blank' }),
@@ -156,6 +159,12 @@ describe('keys', () => {
 
   test('a key makes keys of its own tenant only, and none stronger than itself', async () => {
     expect(await as('admin', 'POST', '/v1/keys', { name: 'x', tenant: 'evil' })).toMatchObject({ status: 403 });
+  });
+
+  test('nobody gets a key of the tenant that holds the warm pools', async () => {
+    const body = { name: 'x', tenant: 'caisson-system' };
+    const answer = await request(`${server.folder}/server.sock`, 'POST', '/v1/keys', body);
+    expect(answer).toMatchObject({ status: 400, body: { code: 'request_invalid' } });
   });
 });
 

@@ -7,6 +7,7 @@ import {
   routes,
   type Scope,
   scopes,
+  toolRoutes,
 } from '@caisson/contract';
 import { Caisson } from '@caisson/sdk';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -20,7 +21,7 @@ import { request } from './unix-request.ts';
 
 /** Every route of what happens inside, with a real guest: who may, who may not, and who must not even learn of it. */
 const reason = whyNoGuest();
-const names = [...Object.keys(processRoutes), ...Object.keys(fileRoutes)].filter(
+const names = [...Object.keys(processRoutes), ...Object.keys(fileRoutes), ...Object.keys(toolRoutes)].filter(
   (name): name is keyof typeof insideSamples => name in insideSamples,
 );
 const driver = new GuestDriver();

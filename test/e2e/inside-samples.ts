@@ -1,6 +1,6 @@
 import { type fileRoutes, newId, type processRoutes } from '@caisson/contract';
 
-type InsideRoute = Exclude<keyof typeof processRoutes | keyof typeof fileRoutes, 'sandbox.stats'>;
+type InsideRoute = Exclude<keyof typeof processRoutes | keyof typeof fileRoutes, 'sandbox.stats'> | 'tool.run';
 type Sample = (id: string, process?: string) => { path: string; body?: unknown };
 
 const at = (id: string, rest: string) => `/v1/sandboxes/${id}/${rest}`;
@@ -39,5 +39,9 @@ export const insideSamples: Record<InsideRoute, Sample> = {
   'file.glob': file('glob', { path: '/etc', pattern: 'host*' }),
   'file.tree.read': look('/tree?path=/etc/hostname'),
   'file.tree.write': (id) => ({ path: at(id, 'files/tree?path=/home/user/tree'), body: '' }),
+  'tool.run': (id) => ({
+    path: at(id, 'tools'),
+    body: { tool: 'bash', callId: newId('request'), params: { command: 'true' } },
+  }),
   'file.watch': look('/watch?path=/home/user/none'),
 };

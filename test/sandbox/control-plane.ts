@@ -13,6 +13,7 @@ import { Sandboxes } from '../../packages/server/src/sandbox/sandboxes.ts';
 import { SnapshotKeeper } from '../../packages/server/src/sandbox/snapshot-keeper.ts';
 import { Snapshots } from '../../packages/server/src/sandbox/snapshots.ts';
 import { Stillness } from '../../packages/server/src/sandbox/stillness.ts';
+import { WarmPools } from '../../packages/server/src/sandbox/warm-pools.ts';
 import type { Deadlines, WorkContext } from '../../packages/server/src/sandbox/work-context.ts';
 import type { Limits } from '../../packages/server/src/store/limits.ts';
 import { openStore, type Store } from '../../packages/server/src/store/store.ts';
@@ -44,7 +45,7 @@ export const short: Profile = {
   version: 1,
   sourceRequired: false,
   lease: { maxTtlSeconds: 60, atExpiry: 'stop' },
-  pool: { min: 0, max: 1 },
+  priceClass: 'small',
   spec: { runtime: { persistence: 'persistent' } },
 };
 export const elsewhere: Profile = {
@@ -62,10 +63,12 @@ export interface ControlPlane {
   readonly runner: Runner;
   readonly sandboxes: Sandboxes;
   readonly reconciler: Reconciler;
+  /** Nothing happens in them before they are opened. */
+  readonly pools: WarmPools;
   /** Passes of the reconciler until nothing is on its way any more. */
   settle(): Promise<Repair[]>;
   /** The same database and backend under a new control plane; the old one is as if it had been killed. */
-  restart(): Promise<ControlPlane>;
+  restart(profiles?: readonly Profile[]): Promise<ControlPlane>;
   close(): Promise<void>;
 }
 
@@ -82,12 +85,17 @@ const fakeSteps = [
 
 const quick: Deadlines = { prepareMs: 300, launchMs: 300, endMs: 300, inspectMs: 300, snapshotMs: 300 };
 
-export async function controlPlane(options: { limits?: Partial<Limits> } = {}): Promise<ControlPlane> {
+export interface PlaneOptions {
+  readonly limits?: Partial<Limits>;
+  readonly profiles?: readonly Profile[];
+}
+
+export async function controlPlane(options: PlaneOptions = {}): Promise<ControlPlane> {
   const folder = mkdtempSync(join(tmpdir(), 'caisson-plane-'));
   const stores: Store[] = [];
   const backend = new FakeBackend();
 
-  async function start(): Promise<ControlPlane> {
+  async function start(own: readonly Profile[] = options.profiles ?? []): Promise<ControlPlane> {
     const store = await openStore({ sqlite: join(folder, 'caisson.db') });
     stores.push(store);
     await store.hosts.seen('here', '1');
@@ -102,7 +110,8 @@ export async function controlPlane(options: { limits?: Partial<Limits> } = {}): 
     };
     const runner = new Runner(work);
     const limits = { sandboxesPerTenant: null, sandboxesPerHost: null, ...options.limits };
-    const profiles = new ProfileCatalog([blankProfile, single, persistent, short, elsewhere]);
+    const profiles = new ProfileCatalog([blankProfile, single, persistent, short, elsewhere, ...own]);
+    const pools = new WarmPools({ work, runner, drivers: [driver], profiles, limits, host: 'here' });
     const sandboxes = new Sandboxes({
       work,
       runner,
@@ -110,6 +119,7 @@ export async function controlPlane(options: { limits?: Partial<Limits> } = {}): 
       profiles,
       limits,
       host: 'here',
+      pools,
     });
     const expiry = new Expiry(work, runner, sandboxes, profiles);
     const keeper = new SnapshotKeeper(work, new Snapshots(work, sandboxes));
@@ -121,6 +131,7 @@ export async function controlPlane(options: { limits?: Partial<Limits> } = {}): 
       runner,
       sandboxes,
       reconciler,
+      pools,
       async settle() {
         const repairs: Repair[] = [];
         do {
@@ -129,14 +140,16 @@ export async function controlPlane(options: { limits?: Partial<Limits> } = {}): 
         } while ((await store.sandboxes.unsettled(1)).length > 0);
         return repairs;
       },
-      async restart() {
+      async restart(changed) {
         // A server that was killed does nothing more, neither to the backend nor to the database.
         for (const step of fakeSteps) driver.faults.plan(step, { kind: 'wedge' }, Number.POSITIVE_INFINITY);
+        pools.stop();
         stores.splice(stores.indexOf(store), 1);
         await store.close();
-        return start();
+        return start(changed);
       },
       async close() {
+        pools.stop();
         for (const one of stores) await one.close();
         rmSync(folder, { recursive: true });
       },

@@ -66,8 +66,10 @@ test('stop, start, recreate and destroy lead where the table says', async () => 
 
 test('a paused sandbox stands still over a restart, refuses work, and goes on when it is resumed', async () => {
   const { id } = await create();
-  expect((await plane.sandboxes.pause(ada, id, 10)).sandbox.state).toBe('paused');
-  await expect(plane.sandboxes.pause(ada, id, 10)).rejects.toMatchObject({ code: 'sandbox_paused' });
+  expect((await plane.sandboxes.pause(ada, id, { waitSeconds: 10, drainSeconds: 0 })).sandbox.state).toBe('paused');
+  await expect(plane.sandboxes.pause(ada, id, { waitSeconds: 10, drainSeconds: 0 })).rejects.toMatchObject({
+    code: 'sandbox_paused',
+  });
   plane = await plane.restart();
   await plane.settle();
   expect((await plane.sandboxes.get(ada, id)).state).toBe('paused');
@@ -79,7 +81,9 @@ test('a paused sandbox stands still over a restart, refuses work, and goes on wh
 test('a pause that fails leaves the sandbox ready, with the reason', async () => {
   const { id } = await create();
   plane.driver.faults.plan('pause.before', { kind: 'fail' });
-  await expect(plane.sandboxes.pause(ada, id, 10)).rejects.toMatchObject({ code: 'driver_failed' });
+  await expect(plane.sandboxes.pause(ada, id, { waitSeconds: 10, drainSeconds: 0 })).rejects.toMatchObject({
+    code: 'driver_failed',
+  });
   expect(await plane.sandboxes.get(ada, id)).toMatchObject({ state: 'ready', reason: { code: 'driver_failed' } });
   await expectSettled();
 });
@@ -284,7 +288,7 @@ describe('the policies of a profile', () => {
 
   test('what is not honoured yet is said on the sandbox', async () => {
     const { notices } = await create({ profile: 'short' });
-    expect(notices).toContain('`pool` of the profile is not honoured yet.');
+    expect(notices).toContain('`priceClass` of the profile is not honoured yet.');
     expect(notices).not.toContain('`lease.atExpiry` of the profile is not honoured yet.');
   });
 

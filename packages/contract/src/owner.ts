@@ -17,6 +17,15 @@ export type Owner = z.infer<typeof ownerSchema>;
 /** The local user of a machine where nobody configured tenants. */
 export const localOwner: Owner = { tenant: 'local', project: 'default', principal: 'local' };
 
+/**
+ * Who holds what belongs to nobody yet: the members of warm pools. It has the form of any other owner, because labels and
+ * events of a member carry it; its tenant is reserved, and no key acts for it.
+ */
+export const systemOwner: Owner = { tenant: 'caisson-system', project: 'pools', principal: 'caisson' };
+
+/** A tenant that somebody may name. */
+export const tenantSchema = nameSchema.refine((name) => name !== systemOwner.tenant, 'is reserved');
+
 export function sameOwner(a: Owner, b: Owner): boolean {
   return a.tenant === b.tenant && a.project === b.project && a.principal === b.principal && a.scope === b.scope;
 }

@@ -1,8 +1,9 @@
-import type { CaissonEvent, Doctor, JsonRouteName } from '@caisson/contract';
+import type { CaissonEvent, Doctor, JsonRouteName, ToolDescription } from '@caisson/contract';
 import type { CallAnswer, CallArguments, CallOptions } from './call.ts';
 import { Connection } from './connection.ts';
 import { eventsOf, type ProjectEventOptions } from './events.ts';
 import { Keys } from './keys.ts';
+import { Pools } from './pools.ts';
 import { Profiles } from './profiles.ts';
 import { Sandboxes } from './sandboxes.ts';
 import { Snapshots } from './snapshots.ts';
@@ -25,6 +26,7 @@ export class Caisson {
   readonly snapshots: Snapshots;
   readonly profiles: Profiles;
   readonly keys: Keys;
+  readonly pools: Pools;
   readonly #connection: Connection;
 
   constructor(options: CaissonOptions = {}) {
@@ -33,6 +35,7 @@ export class Caisson {
     this.snapshots = new Snapshots(this.#connection, this.sandboxes);
     this.profiles = new Profiles(this.#connection);
     this.keys = new Keys(this.#connection);
+    this.pools = new Pools(this.#connection);
   }
 
   /** Any route of the API by its name. */
@@ -57,6 +60,11 @@ export class Caisson {
       return this.#connection.call('spec.normalize', { body: { spec, sourceRequired }, ...calls });
     },
   };
+
+  /** Every tool, with the schema of what it takes. */
+  async tools(options: CallOptions = {}): Promise<ToolDescription[]> {
+    return (await this.#connection.call('tool.list', options)).items;
+  }
 
   /** Whose key this is and what it may do. */
   whoami(options: CallOptions = {}): Promise<CallAnswer<'system.whoami'>> {

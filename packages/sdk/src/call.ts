@@ -75,7 +75,7 @@ export async function callRoute<N extends JsonRouteName>(
 
 /** A command takes as long as it takes, or as long as it was given. */
 function limitOf(route: Route, body: unknown, query: unknown): number {
-  if (route.accepts === 'output') return numberIn(body, 'timeoutSeconds') ?? Number.POSITIVE_INFINITY;
+  if (route.accepts !== undefined) return numberIn(body, 'timeoutSeconds') ?? Number.POSITIVE_INFINITY;
   return numberIn(body, 'waitSeconds') ?? numberIn(query, 'waitSeconds') ?? defaultWaitSeconds;
 }
 

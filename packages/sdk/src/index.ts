@@ -17,6 +17,7 @@ export {
   hasCode,
   type JsonRouteName,
   type Owner,
+  type Pool,
   type ProcessExit,
   type ProcessRecord,
   type Profile,
@@ -29,6 +30,12 @@ export {
   type SignalName,
   type Snapshot,
   type StartProcess,
+  type ToolAnswer,
+  type ToolBlock,
+  type ToolDescription,
+  type ToolInput,
+  type ToolName,
+  type ToolProgress,
   type WatchBatch,
 } from '@caisson/contract';
 export type { Attachment, AttachOptions } from './attachment.ts';
@@ -50,12 +57,20 @@ export type {
 export type { Keys, NewKey } from './keys.ts';
 export type { OutputChunk } from './output-cursor.ts';
 export type { Page } from './pages.ts';
+export type { PoolBounds, Pools } from './pools.ts';
 export type { Process, WaitOptions } from './process.ts';
 export type { Processes } from './processes.ts';
 export type { Profiles } from './profiles.ts';
-export { type ActOptions, SandboxHandle, type SnapshotRequest, type TurnRequest } from './sandbox-handle.ts';
+export {
+  type ActOptions,
+  type PauseOptions,
+  SandboxHandle,
+  type SnapshotRequest,
+  type TurnRequest,
+} from './sandbox-handle.ts';
 export type { ForkRequest, PageOptions, RollbackOptions, Sandboxes, SandboxFilter } from './sandboxes.ts';
 export type { RestoreRequest, SnapshotFilter, Snapshots } from './snapshots.ts';
+export type { RunToolOptions, Tools } from './tools.ts';
 export { type Bytes, type CaissonOptions, defaultBaseUrl, type Fetch } from './transport.ts';
 export type { WebSocketFactory, WebSocketLike } from './web-socket.ts';
 export type { WrittenEnd, WrittenOptions } from './written-output.ts';

@@ -15,6 +15,7 @@ import { type ExecOptions, exec, type RunOptions, type RunResult, run } from './
 import { Files } from './files.ts';
 import { Processes } from './processes.ts';
 import type { ForkRequest, RollbackOptions, Sandboxes } from './sandboxes.ts';
+import { Tools } from './tools.ts';
 
 export type SnapshotRequest = NonNullable<CallInput<'snapshot.create'>['body']>;
 export type TurnRequest = NonNullable<CallInput<'snapshot.turn'>['body']>;
@@ -24,10 +25,16 @@ export interface ActOptions extends CallOptions {
   readonly waitSeconds?: number | undefined;
 }
 
+export interface PauseOptions extends ActOptions {
+  /** How long running tools may take to end; 10 when absent. */
+  readonly drainSeconds?: number | undefined;
+}
+
 /** One sandbox: its record as it was last seen, and what can be done with it. Every method brings the record up to date. */
 export class SandboxHandle {
   readonly processes: Processes;
   readonly files: Files;
+  readonly tools: Tools;
   #record: Sandbox;
   readonly #sandboxes: Sandboxes;
   readonly #connection: Connection;
@@ -38,6 +45,7 @@ export class SandboxHandle {
     this.#connection = connection;
     this.processes = new Processes(connection, record.id);
     this.files = new Files(connection, record.id);
+    this.tools = new Tools(connection, record.id);
   }
 
   /** The whole record. */
@@ -74,7 +82,8 @@ export class SandboxHandle {
     return this.#take(await this.#sandboxes.stop(this.id, options));
   }
 
-  async pause(options: ActOptions = {}): Promise<this> {
+  /** Running tools may end first, for `drainSeconds`; whatever still runs then stands still. */
+  async pause(options: PauseOptions = {}): Promise<this> {
     return this.#take(await this.#sandboxes.pause(this.id, options));
   }
 

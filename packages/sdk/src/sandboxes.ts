@@ -4,7 +4,7 @@ import type { Connection } from './connection.ts';
 import { type EventOptions, eventsOf } from './events.ts';
 import { given } from './given.ts';
 import { eachItem, type Page } from './pages.ts';
-import { type ActOptions, SandboxHandle } from './sandbox-handle.ts';
+import { type ActOptions, type PauseOptions, SandboxHandle } from './sandbox-handle.ts';
 
 /** Which sandboxes; all that is given must fit. */
 export interface SandboxFilter {
@@ -31,7 +31,7 @@ export interface RollbackOptions extends ActOptions {
 export type ForkRequest = NonNullable<CallInput<'sandbox.fork'>['body']>;
 
 /** The routes that do something to one sandbox and answer its record. */
-type ActName = `sandbox.${'recreate' | 'stop' | 'start' | 'pause' | 'resume'}`;
+type ActName = `sandbox.${'recreate' | 'stop' | 'start' | 'resume'}`;
 
 /** Sandboxes of the caller's project. */
 export class Sandboxes {
@@ -87,8 +87,10 @@ export class Sandboxes {
     return this.#act('sandbox.start', id, options);
   }
 
-  pause(id: string, options: ActOptions = {}): Promise<SandboxHandle> {
-    return this.#act('sandbox.pause', id, options);
+  async pause(id: string, options: PauseOptions = {}): Promise<SandboxHandle> {
+    const { waitSeconds, drainSeconds, ...rest } = options;
+    const body = given({ waitSeconds, drainSeconds });
+    return this.handle(await this.#connection.call('sandbox.pause', { params: { id }, body, ...rest }));
   }
 
   resume(id: string, options: ActOptions = {}): Promise<SandboxHandle> {

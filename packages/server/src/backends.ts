@@ -10,8 +10,7 @@ import { FakeDriver } from './drivers/fake/fake-driver.ts';
 import { OciDriver } from './drivers/oci/oci-driver.ts';
 import { Images } from './images/images.ts';
 import { Filesystems } from './sandbox/filesystems.ts';
-import { BtrfsStorage } from './storage/btrfs/btrfs-storage.ts';
-import { OverlayStorage } from './storage/overlay/overlay-storage.ts';
+import { chooseStorage, type StorageWanted } from './storage-choice.ts';
 
 /** The `fake` driver is offered only to those who ask for it: what it makes runs nothing. */
 export const driverNames = ['oci', 'fake'] as const;
@@ -28,6 +27,7 @@ export async function openBackends(
   folder: DataFolder,
   installation: string,
   wanted: readonly (string | Driver)[],
+  storage?: StorageWanted,
 ): Promise<Backends> {
   const names = wanted.filter((one) => typeof one === 'string');
   const unknown = names.find((name) => !(driverNames as readonly string[]).includes(name));
@@ -41,7 +41,7 @@ export async function openBackends(
     fake: () => new FakeDriver({ backend: new FakeBackend(folder.file('fake')) }),
   };
   const drivers = [...new Set(wanted)].flatMap((one) => (typeof one === 'string' ? (make[one]?.() ?? []) : [one]));
-  const filesystems = host && openFilesystems(folder, runtime, host);
+  let filesystems: Filesystems | undefined;
   const never = new AbortController().signal;
   const close = async () => {
     for (const driver of drivers) await driver.close?.();
@@ -51,6 +51,7 @@ export async function openBackends(
   try {
     // From here on nothing of an earlier server is still at work.
     await host?.ping();
+    if (host) filesystems = await openFilesystems(folder, runtime, host, storage);
     if (process.getuid?.() === 0) await filesystems?.recover(never);
     for (const driver of drivers) await driver.open?.(never);
   } catch (error) {
@@ -60,14 +61,15 @@ export async function openBackends(
   return { drivers, filesystems, close };
 }
 
-function openFilesystems(folder: DataFolder, runtime: string, host: HostClient): Filesystems {
+async function openFilesystems(
+  folder: DataFolder,
+  runtime: string,
+  host: HostClient,
+  wanted: StorageWanted | undefined,
+): Promise<Filesystems> {
   const images = new Images({ folder: folder.file('images'), guestProgram: guestProgram() });
-  const mounts = join(runtime, 'rootfs');
-  const storage =
-    process.env.CAISSON_STORAGE === 'btrfs'
-      ? new BtrfsStorage({ data: folder.path, pool: folder.file('pool'), mounts, host })
-      : new OverlayStorage({ pool: folder.file('storage'), mounts, host, spare: true });
-  return new Filesystems(images, storage);
+  const { storage, why } = await chooseStorage(folder, runtime, host, wanted);
+  return new Filesystems(images, storage, why);
 }
 
 /**

@@ -9,6 +9,7 @@ import { Branches } from './sandbox/branches.ts';
 import { checkAll } from './sandbox/doctor.ts';
 import { Expiry } from './sandbox/expiry.ts';
 import { Guests } from './sandbox/guests.ts';
+import { Idle } from './sandbox/idle.ts';
 import { InFlight } from './sandbox/in-flight.ts';
 import { Reconciler } from './sandbox/reconciler.ts';
 import { Runner } from './sandbox/runner.ts';
@@ -16,7 +17,10 @@ import { Sandboxes } from './sandbox/sandboxes.ts';
 import { SnapshotKeeper } from './sandbox/snapshot-keeper.ts';
 import { Snapshots } from './sandbox/snapshots.ts';
 import { Stillness } from './sandbox/stillness.ts';
+import { Tools } from './sandbox/tools/tools.ts';
+import { WarmPools } from './sandbox/warm-pools.ts';
 import { type Deadlines, defaultDeadlines, type WorkContext } from './sandbox/work-context.ts';
+import type { StorageWanted } from './storage-choice.ts';
 import type { Limits } from './store/limits.ts';
 import { openStore, type Store } from './store/store.ts';
 import { Metrics } from './telemetry/metrics.ts';
@@ -27,6 +31,8 @@ export interface ControlPlaneOptions {
   readonly version: string;
   /** The drivers to offer, in order of preference: by name, or as they are, for tests. */
   readonly drivers?: readonly (string | Driver)[] | undefined;
+  /** Where root filesystems are kept, and the dataset of zfs for them. */
+  readonly storage?: StorageWanted | undefined;
   readonly limits?: Partial<Limits> | undefined;
   readonly deadlines?: Partial<Deadlines> | undefined;
   /** Another server took the database over: this one must end. */
@@ -44,7 +50,9 @@ export interface ControlPlane {
   readonly snapshots: Snapshots;
   readonly branches: Branches;
   readonly attachments: Attachments;
+  readonly tools: Tools;
   readonly reconciler: Reconciler;
+  readonly pools: WarmPools;
   readonly keys: Keys;
   readonly metrics: Metrics;
   doctor(): Promise<Doctor['checks']>;
@@ -81,7 +89,8 @@ async function assemble(
   const host = hostname();
   await store.hosts.seen(host, options.version);
   await store.idempotency.prune();
-  const backends = await openBackends(folder, store.installation, options.drivers ?? defaultDrivers);
+  await store.toolCalls.prune();
+  const backends = await openBackends(folder, store.installation, options.drivers ?? defaultDrivers, options.storage);
   undo.push(() => backends.close());
   const { drivers, filesystems } = backends;
   const deadlines = { ...defaultDeadlines, ...options.deadlines };
@@ -96,11 +105,21 @@ async function assemble(
     inFlight: new InFlight(),
   };
   const runner = new Runner(work);
-  const sandboxes = new Sandboxes({ work, runner, drivers, profiles, limits, host });
-  const guests = new Guests(work, sandboxes);
+  const pools = new WarmPools({ work, runner, drivers, profiles, limits, host });
+  const sandboxes = new Sandboxes({ work, runner, drivers, profiles, limits, host, pools });
+  const idle = new Idle(work, runner);
+  undo.push(async () => idle.stop());
+  await idle.start();
+  const guests = new Guests({ work, runner, sandboxes, idle });
   const expiry = new Expiry(work, runner, sandboxes, profiles);
   const snapshots = new Snapshots(work, sandboxes);
-  const branches = new Branches({ work, runner, sandboxes, snapshots, limits, host });
+  const tools = new Tools({
+    work,
+    sandboxes,
+    guests,
+    snapshotAfter: (sandbox, call) => snapshots.tool(sandbox, call),
+  });
+  const branches = new Branches({ work, runner, sandboxes, snapshots, profiles, limits, host });
   const keeper = new SnapshotKeeper(work, snapshots);
   const reconciler = new Reconciler({ work, runner, expiry, keeper, drivers });
   for (const driver of drivers) {
@@ -111,6 +130,8 @@ async function assemble(
     sandboxesByState: () => store.sandboxes.countByState(),
     jobsByState: () => store.jobs.countByState(),
     operations: () => runner.count,
+    storage: async () => filesystems?.room.health(),
+    pools: () => pools.show(),
   });
   const doctor = () => checkAll({ store, drivers, folder: folder.path, filesystems });
   const keys = new Keys(store);
@@ -125,7 +146,9 @@ async function assemble(
     snapshots,
     branches,
     attachments,
+    tools,
     reconciler,
+    pools,
     keys,
     metrics,
     doctor,

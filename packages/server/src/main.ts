@@ -72,8 +72,11 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       addresses,
       startedAt: new Date().toISOString(),
     });
+    undo.push(() => plane.pools.stop());
+    await plane.pools.open();
     const ready = heartbeat.start();
-    const pruning = setInterval(() => plane.store.idempotency.prune().catch(() => {}), pruneEveryMs).unref();
+    const prune = () => Promise.all([plane.store.idempotency.prune(), plane.store.toolCalls.prune()]).catch(() => {});
+    const pruning = setInterval(prune, pruneEveryMs).unref();
     undo.push(() => clearInterval(pruning));
     log.info({ addresses, data: folder.path, engine: plane.store.engine }, 'listening');
 
@@ -120,6 +123,7 @@ async function shutDown(
   );
   try {
     plane.reconciler.stop(reason);
+    plane.pools.stop();
     await Promise.all([heartbeat.stop(), closeApps()]);
     if (options.destroyOnExit) await plane.sandboxes.endAll('its server ended');
     await plane.runner.idle();
@@ -132,7 +136,7 @@ async function shutDown(
   }
 }
 
-/** Idempotency keys are kept for a day; an hour more does no harm. */
+/** Idempotency keys and calls of tools are kept for a day; an hour more does no harm. */
 const pruneEveryMs = 3_600_000;
 
 /** How often a server that closes looks for connections whose last request is over. */

@@ -3,6 +3,11 @@ import { type CommandContext, withServer } from '../command-context.ts';
 import type { ServerChoice } from '../connect.ts';
 import { parseDuration } from '../input/duration.ts';
 
+interface ActOptions extends ServerChoice {
+  readonly wait: number;
+  readonly drain?: number;
+}
+
 interface Act {
   readonly verb: 'recreate' | 'stop' | 'start' | 'pause' | 'resume' | 'destroy';
   readonly summary: string;
@@ -24,24 +29,28 @@ const acts: readonly Act[] = [
 
 export function addActs(parent: Command, context: CommandContext): void {
   for (const act of acts) {
-    withServer(parent.command(act.verb).description(act.summary))
+    const command = withServer(parent.command(act.verb).description(act.summary))
       .argument('<sandbox>', 'id or name')
-      .option('--wait <duration>', 'how long to wait for its end; 0 returns at once', parseDuration, 60)
-      .action((ref: string, options: ServerChoice & { wait: number }) => perform(act, ref, options, context));
+      .option('--wait <duration>', 'how long to wait for its end; 0 returns at once', parseDuration, 60);
+    if (act.verb === 'pause') {
+      command.option('--drain <duration>', 'how long running tools may take to end', parseDuration, 10);
+    }
+    command.action((ref: string, options: ActOptions) => perform(act, ref, options, context));
   }
 }
 
 async function perform(
   { verb, doing }: Act,
   ref: string,
-  options: ServerChoice & { wait: number },
+  options: ActOptions,
   { connect, screen }: CommandContext,
 ): Promise<void> {
+  const { drain } = options;
   const caisson = await connect(options);
   const { findSandbox } = await import('../find-sandbox.ts');
   const { followAction, tellAction } = await import('../follow-action.ts');
   const sandbox = await followAction(screen, `${doing} ${ref}`, options.wait, async (waitSeconds) =>
-    (await findSandbox(caisson, ref))[verb]({ waitSeconds }),
+    (await findSandbox(caisson, ref))[verb]({ waitSeconds, ...(drain === undefined ? {} : { drainSeconds: drain }) }),
   );
   tellAction(screen, sandbox);
 }

@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { type CommandContext, withServer } from '../command-context.ts';
 import type { ServerChoice } from '../connect.ts';
 import { parseDuration, parseWholeDuration } from '../input/duration.ts';
-import { collectKeyValue } from '../input/key-value.ts';
+import { collectKeyValue, parseCount } from '../input/key-value.ts';
 import type { Invocation } from '../invocation.ts';
 
 interface CreateOptions extends ServerChoice {
@@ -15,6 +15,10 @@ interface CreateOptions extends ServerChoice {
   readonly scope?: string;
   readonly label?: Record<string, string>;
   readonly ttl?: number;
+  readonly autoPause?: number;
+  readonly autoResume?: boolean;
+  readonly keepTurns?: number;
+  readonly snapshotTools?: boolean;
   readonly wait: number;
   readonly driver?: string;
 }
@@ -42,6 +46,10 @@ function addMaking(command: Command, context: CommandContext, verb: 'create' | '
     .option('--scope <name>', 'keeps several sandboxes of one principal apart')
     .option('-l, --label <key=value>', 'label; may be repeated', collectKeyValue)
     .option('--ttl <duration>', 'how long it may live: 90s, 15m, 2h, 1d', parseWholeDuration)
+    .option('--auto-pause <duration>', 'pause it when nobody has used it for so long', parseWholeDuration)
+    .option('--auto-resume', 'let use resume it when it is paused')
+    .option('--keep-turns <count>', 'how many snapshots of turns are kept, and how many of tools', parseCount)
+    .option('--snapshot-tools', 'make a snapshot after each tool that may change files')
     .option('--wait <duration>', 'how long to wait until it is ready; 0 returns at once', parseDuration, 60)
     .option('--driver <name>', 'the driver that must hold it')
     .action(async (repo: string | undefined, options: CreateOptions) => {
@@ -79,6 +87,19 @@ async function requestOf(
     ...(scope === undefined ? {} : { scope }),
     ...(options.label === undefined ? {} : { labels: options.label }),
     ...(options.ttl === undefined ? {} : { ttlSeconds: options.ttl }),
+    ...(options.autoPause === undefined ? {} : { autoPauseSeconds: options.autoPause }),
+    ...(options.autoResume === undefined ? {} : { autoResume: options.autoResume }),
+    ...snapshotsOf(options),
+  };
+}
+
+function snapshotsOf({ keepTurns, snapshotTools }: CreateOptions): Pick<CreateSandbox, 'snapshots'> {
+  if (keepTurns === undefined && snapshotTools === undefined) return {};
+  return {
+    snapshots: {
+      ...(keepTurns === undefined ? {} : { keepTurns }),
+      ...(snapshotTools === undefined ? {} : { perTool: snapshotTools }),
+    },
   };
 }
 

@@ -4,6 +4,8 @@ import { collect, parseCount } from '../input/key-value.ts';
 
 interface ServeOptions {
   readonly driver?: string[];
+  readonly storage?: string;
+  readonly zfsDataset?: string;
   readonly listen?: string[];
   readonly data?: string;
   readonly database?: string;
@@ -23,6 +25,15 @@ export function addServe(parent: Command, context: CommandContext): void {
     .option('--database <url>', 'Postgres instead of SQLite in the data folder (better: CAISSON_DATABASE_URL)')
     .option('--allow-host <name>', 'a host name under which it may be reached on loopback; may be repeated', collect)
     .option('--driver <name>', 'a driver to offer, best first; may be repeated (or CAISSON_DRIVERS)', collect)
+    .addOption(
+      new Option('--storage <name>', 'where root filesystems are kept (or CAISSON_STORAGE)').choices([
+        'auto',
+        'btrfs',
+        'overlay',
+        'zfs',
+      ]),
+    )
+    .option('--zfs-dataset <name>', 'the dataset in which zfs may make others (or CAISSON_ZFS_DATASET)')
     .option('--destroy-on-exit', 'destroy all sandboxes at the end instead of leaving them running')
     .option('--max-sandboxes <count>', 'how many sandboxes there may be on this host', parseCount)
     .option('--max-per-tenant <count>', 'how many sandboxes a tenant may have', parseCount)
@@ -42,6 +53,10 @@ async function serve(options: ServeOptions, { invocation, screen }: CommandConte
     listen: (options.listen ?? []).map((text) => (/^\d+$/.test(text) ? `127.0.0.1:${text}` : text)),
     ...(databaseUrl === undefined ? {} : { databaseUrl }),
     drivers: options.driver ?? namesIn(env.CAISSON_DRIVERS),
+    storage: {
+      name: options.storage ?? (env.CAISSON_STORAGE || undefined),
+      zfsDataset: options.zfsDataset ?? (env.CAISSON_ZFS_DATASET || undefined),
+    },
     allowHosts: options.allowHost ?? [],
     destroyOnExit: options.destroyOnExit ?? false,
     logLevel: options.logLevel,

@@ -59,7 +59,7 @@ export interface Route {
   /** The answer of success is a stream of bytes. */
   readonly download?: ByteForm;
   /** The answer is a stream of bytes when the client accepts this form; otherwise it is JSON. */
-  readonly accepts?: 'output';
+  readonly accepts?: 'output' | 'events';
   readonly webSocket?: true;
 }
 

@@ -1,9 +1,11 @@
 import { fileRoutes } from './file-routes.ts';
+import { poolRoutes } from './pool-routes.ts';
 import { processRoutes } from './process-routes.ts';
 import type { IsJson, Route } from './route.ts';
 import { sandboxRoutes } from './sandbox-routes.ts';
 import { snapshotRoutes } from './snapshot-routes.ts';
 import { systemRoutes } from './system-routes.ts';
+import { toolRoutes } from './tool-routes.ts';
 
 /** Every route of the API by its name. The name is the verb that the SDK, the CLI and the server's handlers share. */
 export const routes = {
@@ -11,6 +13,8 @@ export const routes = {
   ...processRoutes,
   ...fileRoutes,
   ...snapshotRoutes,
+  ...toolRoutes,
+  ...poolRoutes,
   ...systemRoutes,
 } as const satisfies Record<string, Route>;
 

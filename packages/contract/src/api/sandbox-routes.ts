@@ -42,10 +42,27 @@ export const createSandboxSchema = z.strictObject({
 
 export const waitSchema = z.strictObject({ waitSeconds: waitSecondsSchema }).prefault({});
 
+/** Agents wait for a pause; a tool that takes longer than some minutes goes on after it. */
+export const pauseSchema = z
+  .strictObject({
+    waitSeconds: waitSecondsSchema,
+    drainSeconds: z
+      .number()
+      .min(0)
+      .max(300)
+      .default(10)
+      .describe('how long running tools may take to end; then they stand still too'),
+  })
+  .prefault({});
+
 export const settledSandbox = { 200: sandboxSchema, 202: sandboxSchema } as const;
 
 /** An action that somebody may ask for: the answer is the record, when the action is done or when it is not waited for. */
-function actionRoute<const P extends string>(path: P, summary: string) {
+function actionRoute<const P extends string, B extends z.ZodType = typeof waitSchema>(
+  path: P,
+  summary: string,
+  body: B = waitSchema as unknown as B,
+) {
   return route({
     method: 'POST',
     path,
@@ -55,7 +72,7 @@ function actionRoute<const P extends string>(path: P, summary: string) {
     owned: 'sandbox',
     idempotencyKey: true,
     params,
-    body: waitSchema,
+    body,
     responses: settledSandbox,
   });
 }
@@ -125,7 +142,11 @@ export const sandboxRoutes = {
     'End its processes; keep its filesystem when it is persistent',
   ),
   'sandbox.start': actionRoute('/v1/sandboxes/{id}/start', 'Launch a stopped sandbox again'),
-  'sandbox.pause': actionRoute('/v1/sandboxes/{id}/pause', 'Let every process stand still; nothing is lost'),
+  'sandbox.pause': actionRoute(
+    '/v1/sandboxes/{id}/pause',
+    'Let every process stand still; nothing is lost',
+    pauseSchema,
+  ),
   'sandbox.resume': actionRoute('/v1/sandboxes/{id}/resume', 'Let a paused sandbox go on'),
   'sandbox.destroy': route({
     method: 'DELETE',

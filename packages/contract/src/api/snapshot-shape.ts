@@ -44,6 +44,7 @@ export const snapshotSchema = z.object({
     .min(0)
     .nullable()
     .describe('what removing it would give back; null where it was not asked for'),
+  frozenMs: z.number().min(0).nullable().describe('how long its processes stood still for it'),
   createdAt: z.iso.datetime(),
 });
 

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { eventSchema } from '../events/event.ts';
 import { idSchema } from '../ids.ts';
 import { lineSchema, nameSchema } from '../names.ts';
-import { ownerSchema } from '../owner.ts';
+import { ownerSchema, tenantSchema } from '../owner.ts';
 import { profileSchema } from '../profile/profile.ts';
 import { pageQuery, pageSchema } from './paging.ts';
 import { route, type Scope, scopes } from './route.ts';
@@ -84,7 +84,7 @@ export const systemRoutes = {
     scope: 'admin',
     body: z.strictObject({
       name: lineSchema(100).min(1),
-      tenant: nameSchema.optional(),
+      tenant: tenantSchema.optional(),
       project: nameSchema.optional(),
       principal: nameSchema.optional(),
       scope: scopeSchema.default('use'),

@@ -55,6 +55,11 @@ export const requestErrors = {
     later,
   ),
 
+  tool_call_reused: row(
+    'conflict',
+    'The id of the tool call was used with another request',
+    'Use a new id for a new call.',
+  ),
   file_invalid: row(
     'invalid',
     'The file operation does not fit the file',
@@ -118,6 +123,7 @@ export const requestErrors = {
   sandbox_not_found: row('not_found', 'There is no such sandbox', '`caisson list` shows yours.'),
   profile_not_found: row('not_found', 'There is no such profile', '`caisson profile list` shows them.'),
   snapshot_not_found: row('not_found', 'There is no such snapshot', '`caisson snapshots list` shows them.'),
+  tool_not_found: row('not_found', 'There is no such tool', '`caisson tool list` shows them.'),
   process_not_found: row('not_found', 'There is no such process', '`caisson ps` shows those of a sandbox.'),
   job_not_found: row('not_found', 'There is no such job', 'It may have been pruned; the attempt still says what ran.'),
   key_not_found: row('not_found', 'There is no such API key', '`caisson keys list` shows them.'),

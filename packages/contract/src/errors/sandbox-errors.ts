@@ -64,6 +64,13 @@ export const sandboxErrors = {
     'Attach again to take it back.',
   ),
 
+  // Tools in it
+  tool_interrupted: row(
+    'conflict',
+    'The server or the sandbox ended while the tool ran; nobody knows how far it came',
+    'Look at what it did; a new call id runs it again.',
+  ),
+
   // Limits
   max_processes_reached: row(
     'limit',
@@ -165,6 +172,12 @@ export const sandboxErrors = {
     'not_supported',
     'This backend runs no commands',
     'Choose a driver that launches a real sandbox: `caisson doctor`.',
+  ),
+  tool_not_available: row(
+    'not_supported',
+    'The sandbox lacks the program that the tool runs',
+    'Add it to `packages` of the spec, or install it.',
+    { status: 422 },
   ),
   isolation_not_available: row(
     'not_supported',

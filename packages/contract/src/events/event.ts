@@ -12,6 +12,7 @@ import { ownerSchema } from '../owner.ts';
  * Laws
  * - Append-only. No state without an event, no event without a state: both are written in one transaction.
  * - `sequence` rises by one within a subject and never repeats; replaying a sandbox's events gives its state.
+ * - A member of a warm pool is ready when it is claimed: `caisson.sandbox.claimed` is the first event of its owner's log.
  * - `caisson.sandbox.<state>` tells that the sandbox arrived in that state.
  * - Extension attributes are lower-case letters only, as CloudEvents asks.
  */
@@ -44,6 +45,10 @@ const snapshotSchema = z.strictObject({
   name: z.string().nullable(),
   parent: idSchema('snapshot').nullable(),
 });
+const claimedSchema = z.strictObject({
+  pool: z.string().describe('the profile of the warm pool that it was a member of'),
+  owner: ownerSchema.describe('whose it is from here on'),
+});
 const labelsChangedSchema = z.strictObject({ labels: z.record(z.string(), z.string()) });
 
 /** Every type of event with the shape of its data. State events come from the list of states. */
@@ -54,6 +59,7 @@ export const eventTypes = {
   >),
   'caisson.sandbox.repair': repairSchema,
   'caisson.sandbox.progress': progressSchema,
+  'caisson.sandbox.claimed': claimedSchema.describe('a member of a warm pool has its owner now'),
   'caisson.sandbox.lease': leaseSchema,
   'caisson.sandbox.labels': labelsChangedSchema,
   'caisson.sandbox.snapshot': snapshotSchema.describe('it has another snapshot'),
@@ -88,6 +94,12 @@ export function replay(events: readonly Pick<CaissonEvent, 'type' | 'sequence' |
   let standing: Standing | null = null;
   let sequence = 0;
   for (const event of events) {
+    const isClaim = event.type === 'caisson.sandbox.claimed';
+    // Whoever claimed it sees it from there on; what was before is the system's.
+    if (isClaim && sequence === 0) {
+      standing = { state: 'ready', action: null };
+      sequence = event.sequence - 1;
+    }
     if (event.sequence !== sequence + 1) throw new Error(`event ${event.sequence} follows ${sequence}`);
     sequence = event.sequence;
     if (eventTypes[event.type] !== stateChangeSchema) continue;

@@ -6,6 +6,7 @@
 
 #define CAISSON_HOST_REQUEST_MAX 262144
 #define CAISSON_HOST_OUTPUT_MAX 98304
+#define CAISSON_HOST_TASKS_MAX 256
 #define CAISSON_HOST_OP_SPAWN 1
 #define CAISSON_HOST_OP_CANCEL 2
 #define CAISSON_HOST_OP_PING 3
@@ -90,11 +91,13 @@ static const struct caisson_message caisson_message_host_mount = {"host_mount", 
 
 #define CAISSON_TAG_HOST_UNMOUNT_TARGET 1
 #define CAISSON_TAG_HOST_UNMOUNT_DETACH 2
+#define CAISSON_TAG_HOST_UNMOUNT_LATER 3
 static const struct caisson_field caisson_fields_host_unmount[] = {
   {1, 5, CAISSON_REQUIRED, 0, CAISSON_NAME, 1, 1, 4095, NULL},
   {2, 3, CAISSON_REQUIRED, 0, CAISSON_PLAIN, 1, 0, 1, NULL},
+  {3, 3, CAISSON_REQUIRED, 0, CAISSON_PLAIN, 1, 0, 1, NULL},
 };
-static const struct caisson_message caisson_message_host_unmount = {"host_unmount", caisson_fields_host_unmount, 2};
+static const struct caisson_message caisson_message_host_unmount = {"host_unmount", caisson_fields_host_unmount, 3};
 
 #define CAISSON_TAG_HOST_MOUNT_IDMAPPED_SOURCE 1
 #define CAISSON_TAG_HOST_MOUNT_IDMAPPED_TARGET 2

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <unistd.h>
@@ -19,12 +20,14 @@ struct loop_config {
   uint64_t init[2], reserved[8];
 };
 
-/* Between being told of a free one and taking it, somebody else may have; they do not come by the hundred. */
-enum { rounds = 64 };
+/*
+ * Between being told of a free one and taking it, somebody else may have. Ours come by the hundred and take turns, those
+ * of every server on the machine; others do not know of turns, and come one by one. One that is only just let go of is
+ * told as free too, and whoever lets go may have to wait for a processor: so the later rounds have pauses, a second in all.
+ */
+enum { rounds = 128, quick_rounds = 28, pause_us = 10000 };
 
-static int take_free(int file, char path[32]) {
-  int control = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
-  if (control < 0) return -1;
+static int configure_free(int control, int file, char path[32]) {
   for (int i = 0; i < rounds; i++) {
     int number = ioctl(control, loop_get_free);
     if (number < 0) return -1;
@@ -39,8 +42,21 @@ static int take_free(int file, char path[32]) {
     close(device);
     errno = error;
     if (error != EBUSY) return -1;
+    if (i >= quick_rounds) usleep(pause_us);
   }
   return -1;
+}
+
+static int take_free(int file, char path[32]) {
+  int control = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
+  if (control < 0) return -1;
+  while (flock(control, LOCK_EX) != 0)
+    if (errno != EINTR) return -1;
+  int device = configure_free(control, file, path);
+  int error = errno;
+  close(control);
+  errno = error;
+  return device;
 }
 
 void task_mount_disk(struct slice params, struct outcome *outcome) {

@@ -124,11 +124,30 @@ void task_mount(struct slice params, struct outcome *outcome) {
   if (mount(source, target, type, flags, data) != 0) step_failed(outcome, "mount");
 }
 
+/*
+ * Whoever closes the last descriptor of a detached mount waits while the kernel forgets all the files it knew of it. That
+ * is a process of its own, which begins when this one, whose end is the answer, has gone.
+ */
+static void hand_over(int held) {
+  int gone[2];
+  char byte;
+  if (held < 0 || pipe2(gone, O_CLOEXEC) != 0) return;
+  if (fork() == 0) {
+    close(gone[1]);
+    (void)!read(gone[0], &byte, 1);
+    _exit(0);
+  }
+  close(held);
+}
+
 void task_unmount(struct slice params, struct outcome *outcome) {
   char target[4096];
   host_path(params, CAISSON_TAG_HOST_UNMOUNT_TARGET, target);
   bool detach = message_bool(params, CAISSON_TAG_HOST_UNMOUNT_DETACH);
-  if (umount2(target, UMOUNT_NOFOLLOW | (detach ? MNT_DETACH : 0)) != 0) step_failed(outcome, "umount2");
+  bool later = detach && message_bool(params, CAISSON_TAG_HOST_UNMOUNT_LATER);
+  int held = later ? open(target, O_PATH | O_NOFOLLOW | O_CLOEXEC) : -1;
+  if (umount2(target, UMOUNT_NOFOLLOW | (detach ? MNT_DETACH : 0)) != 0) return step_failed(outcome, "umount2");
+  hand_over(held);
 }
 
 void task_sync(struct slice params, struct outcome *outcome) {

@@ -8,15 +8,13 @@
 
 #include "host.h"
 
-enum { tasks_max = 256 };
-
 struct task {
   int pid, fd;
   uint32_t id;
   uint16_t operation;
 };
 
-static struct task tasks[tasks_max];
+static struct task tasks[CAISSON_HOST_TASKS_MAX];
 static size_t count;
 
 void step_failed(struct outcome *outcome, const char *step) {
@@ -32,7 +30,7 @@ void host_path(struct slice params, uint16_t tag, char *path) {
 
 void task_begin(uint32_t id, uint16_t operation, host_task task, struct slice params) {
   int fds[2];
-  if (count == tasks_max) return host_fail(id, EAGAIN, "too many operations at once");
+  if (count == CAISSON_HOST_TASKS_MAX) return host_fail(id, EAGAIN, "too many operations at once");
   if (pipe2(fds, O_CLOEXEC) != 0) return host_fail(id, errno, "pipe");
   int pid = fork();
   if (pid == 0) {

@@ -135,6 +135,21 @@ describe('mounts', () => {
     await host.unmount(target);
   });
 
+  test('more operations at once than the program does at a time wait their turn', async () => {
+    const target = join(folder, 'many');
+    mkdirSync(target);
+    await Promise.all(Array.from({ length: 600 }, () => host.sync(target)));
+  });
+
+  test('a mount that is let go later is gone at once', async () => {
+    const target = join(folder, 'later');
+    mkdirSync(target);
+    await host.mount({ source: 'tmpfs', target, type: 'tmpfs', flags: 0, data: 'mode=700' });
+    writeFileSync(join(target, 'x'), '');
+    await host.unmount(target, { detach: true, later: true });
+    expect(existsSync(join(target, 'x'))).toBe(false);
+  });
+
   test('a mount is made and removed, and a failure names the call', async () => {
     const target = join(folder, 'tmpfs');
     mkdirSync(target);

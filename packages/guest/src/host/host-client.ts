@@ -6,7 +6,8 @@ import { decodeMessage } from '../protocol/decode-message.ts';
 import { encodeMessage } from '../protocol/encode-message.ts';
 import type { Value } from '../protocol/field.ts';
 import { ProtocolError } from '../protocol/protocol-error.ts';
-import { type HostOperationName, hostFailed, hostOperations, hostOutputMax } from './host-messages.ts';
+import { type HostOperationName, hostFailed, hostOperations, hostOutputMax, hostTasksMax } from './host-messages.ts';
+import { Slots } from './slots.ts';
 
 type HostParams<O extends HostOperationName> = Value<(typeof hostOperations)[O]['params']>;
 type HostResult<O extends HostOperationName> = Value<(typeof hostOperations)[O]['result']>;
@@ -51,6 +52,7 @@ export class HostClient {
   readonly #args: readonly string[];
   #running: Running | undefined;
   #nextId = 1;
+  readonly #slots = new Slots(hostTasksMax);
 
   /**
    * With a lock, the program begins only when an earlier one with the same lock has ended, and with it what it was doing
@@ -79,8 +81,8 @@ export class HostClient {
     await this.#request('mount', mount);
   }
 
-  async unmount(target: string, options: { readonly detach?: boolean } = {}): Promise<void> {
-    await this.#request('unmount', { target, detach: options.detach ?? false });
+  async unmount(target: string, options: { readonly detach?: boolean; readonly later?: boolean } = {}): Promise<void> {
+    await this.#request('unmount', { target, detach: options.detach ?? false, later: options.later ?? false });
   }
 
   /** The tree at `source` appears at `target` with its ids shifted: 0 as `firstId`, and so on for `count` of them. */
@@ -138,6 +140,16 @@ export class HostClient {
   }
 
   async #request<O extends HostOperationName>(
+    operation: O,
+    params: HostParams<O>,
+    signal?: AbortSignal,
+  ): Promise<HostResult<O>> {
+    // Programs may run for long, and are not among what the host program counts.
+    if (operation === 'spawn' || operation === 'ping') return this.#ask(operation, params, signal);
+    return this.#slots.with(() => this.#ask(operation, params, signal));
+  }
+
+  async #ask<O extends HostOperationName>(
     operation: O,
     params: HostParams<O>,
     signal?: AbortSignal,

@@ -14,6 +14,8 @@ const big = Number.MAX_SAFE_INTEGER;
 export const hostRequestMax = limits.payloadMax;
 /** Output that is kept of each stream of a command. */
 export const hostOutputMax = 96 * 1024;
+/** Operations that the program does at once, each in a child of its own. Programs that it runs do not count. */
+export const hostTasksMax = 256;
 
 export const hostDone = message('host_done', 'an operation that has nothing to say but that it is done', {});
 
@@ -57,6 +59,7 @@ export const hostMount = message('host_mount', 'mount(2)', {
 export const hostUnmount = message('host_unmount', 'umount2(2)', {
   target: path(1, 'where'),
   detach: bool(2, 'also while it is in use'),
+  later: bool(3, 'with detach: what the kernel has to tidy up is done after the answer'),
 });
 
 export const hostMountIdmapped = message('host_mount_idmapped', 'the tree at source, with its ids shifted, at target', {

@@ -1,6 +1,6 @@
 import type { MessageDef } from '../protocol/field.ts';
 import { define, renderMessage } from '../protocol/render-header.ts';
-import { hostFailed, hostOperations, hostOutputMax, hostRequestMax } from './host-messages.ts';
+import { hostFailed, hostOperations, hostOutputMax, hostRequestMax, hostTasksMax } from './host-messages.ts';
 
 /** The C header of the host program, from the same tables; `native/host/host-protocol.h` is its checked-in output. */
 export function renderHostHeader(): string {
@@ -18,6 +18,7 @@ export function renderHostHeader(): string {
     '',
     define('host_request_max', `${hostRequestMax}`),
     define('host_output_max', `${hostOutputMax}`),
+    define('host_tasks_max', `${hostTasksMax}`),
     ...Object.entries(hostOperations).map(([name, { number }]) => define(`host_op_${name}`, `${number}`)),
     '',
     ...[...found.values()].flatMap(renderMessage),

@@ -15,10 +15,10 @@ const maxGrepChars = 16 * 1024 * 1024;
 /** Proxies close what is silent for a minute. */
 const keepaliveMs = 15_000;
 
-type FileCall = Pick<Call<'file.stat'>, 'caller' | 'params' | 'shutdown'>;
+type FileCall = Pick<Call<'file.stat'>, 'caller' | 'params' | 'shutdown' | 'onEnd'>;
 
 async function guestOf({ guests }: ApiContext, call: FileCall, access: Access): Promise<GuestClient> {
-  return (await guests.of(call.caller, call.params.id, access, call.shutdown)).guest;
+  return (await guests.of(call.caller, call.params.id, access, call)).guest;
 }
 
 const done = { done: true } as const;

@@ -7,6 +7,8 @@ import type { Branches } from '../sandbox/branches.ts';
 import type { Guests } from '../sandbox/guests.ts';
 import type { Sandboxes } from '../sandbox/sandboxes.ts';
 import type { Snapshots } from '../sandbox/snapshots.ts';
+import type { Tools } from '../sandbox/tools/tools.ts';
+import type { WarmPools } from '../sandbox/warm-pools.ts';
 import type { IdempotentRequest } from '../store/idempotency.ts';
 import type { Store } from '../store/store.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
@@ -23,8 +25,10 @@ export interface ApiContext {
   readonly snapshots: Snapshots;
   readonly branches: Branches;
   readonly attachments: Attachments;
+  readonly tools: Tools;
   readonly feed: EventFeed;
   readonly keys: Keys;
+  readonly pools: WarmPools;
   readonly profiles: ProfileCatalog;
   readonly metrics: Metrics;
   readonly version: string;
@@ -41,6 +45,8 @@ export interface Call<N extends RouteName> extends RouteRequest<RouteOf<N>> {
   readonly shutdown: AbortSignal;
   /** Does this when the client leaves before it has its answer, or the server shuts down. */
   readonly onLeft: (leave: () => void) => void;
+  /** Does this when the answer is over, however it ends: after a stream or a WebSocket when that has closed. */
+  readonly onEnd: (end: () => void) => void;
 }
 
 /** Bytes as they come. What is thrown before the answer is a problem; after its head only the connection can tell. */

@@ -24,11 +24,11 @@ const forgetAfterMs = 30_000;
 
 const outputHeaders = { 'content-type': byteForms.output, 'x-accel-buffering': 'no' };
 
-type ProcessCall = Pick<Call<'process.get'>, 'caller' | 'params' | 'shutdown'>;
+type ProcessCall = Pick<Call<'process.get'>, 'caller' | 'params' | 'shutdown' | 'onEnd'>;
 
 export const processHandlers: Handlers<keyof typeof processRoutes> = {
   'process.exec': async (context, call) => {
-    const { guest } = await context.guests.of(call.caller, call.params.id, 'use', call.shutdown);
+    const { guest } = await context.guests.of(call.caller, call.params.id, 'use', call);
     if (call.headers.accept?.includes(byteForms.output)) return execAsStream(context, call, guest);
     const began = performance.now();
     const done = await exec(guest, commandOf(call.body), inputOf(call.body), call.body.maxOutputBytes, call.onLeft);
@@ -44,17 +44,18 @@ export const processHandlers: Handlers<keyof typeof processRoutes> = {
     });
   },
 
-  'process.start': async (context, { caller, params, body, shutdown }) => {
-    const { guest } = await context.guests.of(caller, params.id, 'use', shutdown);
+  'process.start': async (context, call) => {
+    const { guest } = await context.guests.of(call.caller, call.params.id, 'use', call);
+    const { body } = call;
     const { process: id = newId('process'), pty, stdin, tags, outputWhenDetached: whenDetached } = body;
     const options = { ...commandOf(body), id, pty, stdin: stdin || pty !== undefined, tags, whenDetached };
     const { existed } = await withRoom(guest, () => guest.processes.start(options));
     return { status: existed ? 200 : 201, body: processRecord(await infoOf(guest, id)) };
   },
 
-  'process.list': async (context, { caller, params, query, shutdown }) => {
-    const { guest } = await context.guests.of(caller, params.id, 'read', shutdown);
-    const found = await guest.processes.list({ tag: query.tag }, shutdown);
+  'process.list': async (context, call) => {
+    const { guest } = await context.guests.of(call.caller, call.params.id, 'read', call);
+    const found = await guest.processes.list({ tag: call.query.tag }, call.shutdown);
     return ok({ items: found.map(processRecord) });
   },
 
@@ -137,11 +138,11 @@ export const processHandlers: Handlers<keyof typeof processRoutes> = {
 /** The process that a request names, in a sandbox that the caller may see or change. */
 export async function find(
   { guests }: ApiContext,
-  { caller, params, shutdown }: ProcessCall,
+  call: ProcessCall,
   access: Access,
 ): Promise<{ guest: GuestClient; info: ProcessInfo }> {
-  const { guest } = await guests.of(caller, params.id, access, shutdown);
-  return { guest, info: await infoOf(guest, params.process) };
+  const { guest } = await guests.of(call.caller, call.params.id, access, call);
+  return { guest, info: await infoOf(guest, call.params.process) };
 }
 
 async function infoOf(guest: GuestClient, id: string): Promise<ProcessInfo> {

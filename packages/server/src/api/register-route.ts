@@ -9,10 +9,12 @@ import type { Answer, ApiContext, ByteAnswer, Call, Handler, Handlers } from './
 import type { HttpOptions } from './http-options.ts';
 import { idempotentRequest, runOnce } from './idempotent.ts';
 import { parseRequest } from './parse-request.ts';
+import { poolHandlers } from './pool-handlers.ts';
 import { processHandlers } from './process-handlers.ts';
 import { eventHandlers, sandboxHandlers } from './sandbox-handlers.ts';
 import { snapshotHandlers } from './snapshot-handlers.ts';
 import { systemHandlers } from './system-handlers.ts';
+import { toolHandlers } from './tool-handlers.ts';
 import { typingStalledMs, uploadBody, uploadStalledMs } from './upload-body.ts';
 
 /** Who calls a route that needs no key. */
@@ -23,7 +25,9 @@ const handlers: Handlers = {
   ...processHandlers,
   ...fileHandlers,
   ...snapshotHandlers,
+  ...toolHandlers,
   ...eventHandlers,
+  ...poolHandlers,
   ...systemHandlers,
 };
 
@@ -78,6 +82,10 @@ function callOf(route: Route, request: FastifyRequest, reply: FastifyReply, opti
       if (!raw.writableFinished) leave();
     });
   };
+  const onEnd = (end: () => void) => {
+    if (raw.destroyed) end();
+    else raw.once('close', end);
+  };
   const stalledMs = request.routeOptions.config.route === 'process.stdin' ? typingStalledMs : uploadStalledMs;
   return {
     caller: request.caller ?? nobody,
@@ -87,6 +95,7 @@ function callOf(route: Route, request: FastifyRequest, reply: FastifyReply, opti
     headers: request.headers,
     shutdown,
     onLeft,
+    onEnd,
   } as Call<RouteName>;
 }
 

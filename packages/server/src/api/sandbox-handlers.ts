@@ -36,7 +36,7 @@ export const sandboxHandlers: Handlers<keyof typeof sandboxRoutes> = {
     changed(await sandboxes.start(caller, params.id, body.waitSeconds, idempotency)),
 
   'sandbox.pause': async ({ sandboxes }, { caller, params, body, idempotency }) =>
-    changed(await sandboxes.pause(caller, params.id, body.waitSeconds, idempotency)),
+    changed(await sandboxes.pause(caller, params.id, body, idempotency)),
 
   'sandbox.resume': async ({ sandboxes }, { caller, params, body, idempotency }) =>
     changed(await sandboxes.resume(caller, params.id, body.waitSeconds, idempotency)),

@@ -87,7 +87,12 @@ async function upgrade(
   const who = callerName(caller);
   // The table ties each name to its handler; TypeScript cannot follow a name that is not a constant.
   const handler = socketHandlers[name] as SocketHandler<WebSocketRouteName>;
-  const use = await handler(context, { caller, headers, shutdown, ...parsed } as Parameters<typeof handler>[1]);
+  const onEnd = (end: () => void) => {
+    if (stream.destroyed) end();
+    else stream.once('close', end);
+  };
+  const call = { caller, headers, shutdown, onEnd, ...parsed } as Parameters<typeof handler>[1];
+  const use = await handler(context, call);
   liveStreams.requireRoom(who);
   const key = await context.keys.watch(caller);
   // It may have left meanwhile; its `close` has passed by then.

@@ -9,12 +9,14 @@ import {
   refusal,
   type Sandbox,
 } from '@caisson/contract';
+import type { ProfileCatalog } from '../profiles/catalog.ts';
 import type { IdempotentRequest } from '../store/idempotency.ts';
 import type { Limits } from '../store/limits.ts';
 import type { NewSandbox } from '../store/sandboxes.ts';
 import type { SnapshotInputs, StoredSnapshot } from '../store/snapshots.ts';
 import { type Caller, requireChange } from '../tenancy/caller.ts';
 import { type Outcome, settle } from './outcome.ts';
+import { limitTtl } from './profile-policy.ts';
 import type { Operation, Runner } from './runner.ts';
 import type { Sandboxes } from './sandboxes.ts';
 import type { Snapshots } from './snapshots.ts';
@@ -34,6 +36,7 @@ export interface BranchesContext {
   readonly runner: Runner;
   readonly sandboxes: Sandboxes;
   readonly snapshots: Snapshots;
+  readonly profiles: ProfileCatalog;
   readonly limits: Limits;
   readonly host: string;
 }
@@ -121,6 +124,8 @@ export class Branches {
   ): { readonly operation: Promise<Operation>; readonly sandbox: Id<'sandbox'> } {
     const { runner, limits, host, work } = this.#context;
     requireFiles(work, inputs);
+    const profile = inputs.profile && this.#context.profiles.find(inputs.profile.name, inputs.profile.version);
+    const ttlSeconds = limitTtl(profile ?? undefined, place.ttlSeconds);
     const id = newId('sandbox');
     const record: NewSandbox = {
       id,
@@ -134,7 +139,7 @@ export class Branches {
       host,
       blueprintDigest: snapshot.blueprintDigest,
       persistence: inputs.persistence,
-      expiresAt: place.ttlSeconds === undefined ? null : Date.now() + place.ttlSeconds * 1000,
+      expiresAt: ttlSeconds === undefined ? null : Date.now() + ttlSeconds * 1000,
       policy: inputs.policy,
       origin: { sandbox: snapshot.sandbox, snapshot: snapshot.id },
     };

@@ -1,6 +1,14 @@
-import { CaissonError, composeSpec, type InputValues, type ResolvedProfile } from '@caisson/contract';
+import {
+  type Attempt,
+  CaissonError,
+  composeSpec,
+  type InputValues,
+  newId,
+  type ResolvedProfile,
+} from '@caisson/contract';
 import { normalizeUserWorkspaceSpec, SpecError, type WorkspaceBlueprint } from '@caisson/workspace-composition';
 import { blueprintDigest } from '@caisson/workspace-composition/digest';
+import type { NewAttempt } from '../store/attempts.ts';
 
 export interface Composed {
   readonly spec: Readonly<Record<string, unknown>>;
@@ -18,6 +26,11 @@ export function compose(
   const resolvedSpec = composeSpec(profile, inputs, spec);
   const blueprint = normalize(resolvedSpec, profile?.sourceRequired ?? true);
   return { spec, resolvedSpec, blueprint, digest: blueprintDigest(blueprint) };
+}
+
+export function newAttempt(action: Attempt['action'], composed: Composed): NewAttempt {
+  const { spec, resolvedSpec, blueprint, digest } = composed;
+  return { id: newId('attempt'), action, spec, resolvedSpec, blueprint, blueprintDigest: digest };
 }
 
 export function normalize(spec: unknown, requireSource: boolean): WorkspaceBlueprint {

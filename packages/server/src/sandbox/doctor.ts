@@ -1,7 +1,7 @@
 import { statfs } from 'node:fs/promises';
 import type { Doctor } from '@caisson/contract';
 import type { Driver } from '../drivers/driver.ts';
-import type { Storage } from '../storage/storage.ts';
+import { fillText } from '../storage/pool-room.ts';
 import type { Store } from '../store/store.ts';
 import type { Filesystems } from './filesystems.ts';
 
@@ -27,7 +27,7 @@ export async function checkAll({ store, drivers, folder, filesystems }: Installa
     checkStore(store),
     checkDisk(folder),
     ...drivers.map((driver) => checkDriver(driver, signal)),
-    ...(filesystems ? [checkStorage(filesystems.storage, signal), filesystems.images.probe(signal)] : []),
+    ...(filesystems ? [checkStorage(filesystems, signal), filesystems.images.probe(signal)] : []),
   ]);
   return checks.flat();
 }
@@ -36,19 +36,18 @@ function check(name: string, ok: boolean, detail: string, fix: string | null): C
   return { name, ok, detail, fix };
 }
 
-async function checkStorage(storage: Storage, signal: AbortSignal): Promise<Check> {
+async function checkStorage({ storage, why }: Filesystems, signal: AbortSignal): Promise<Check> {
   const name = `storage ${storage.name}`;
   const probe = await storage.probe(signal);
-  if (!probe.usable) return check(name, false, probe.why, probe.fix);
-  const { state, freeBytes, totalBytes } = await storage.health(signal);
-  const gib = (bytes: number) => Math.round(bytes / 1024 ** 3);
-  const detail = `${probe.detail}; ${gib(freeBytes)} of ${gib(totalBytes)} GiB free`;
-  return {
+  if (!probe.usable) return check(name, false, `${probe.why}; chosen because ${why}`, probe.fix);
+  const health = await storage.health(signal);
+  const degraded = health.state === 'ok' ? [] : ['degraded: the pool is nearly full'];
+  return check(
     name,
-    ok: state !== 'critical',
-    detail,
-    fix: state === 'ok' ? null : 'Destroy sandboxes, or give the data folder more room.',
-  };
+    health.state !== 'critical',
+    [probe.detail, ...degraded, fillText(health), `chosen because ${why}`].join('; '),
+    health.state === 'ok' ? null : 'Destroy sandboxes or snapshots, or give the data folder more room.',
+  );
 }
 
 async function checkNode(): Promise<Check> {

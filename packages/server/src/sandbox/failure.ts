@@ -7,6 +7,7 @@ const reasonOf: Partial<Record<string, ReasonCode>> = {
   guest_unreachable: 'guest_gone',
   storage_full: 'storage_failed',
   action_cancelled: 'cancelled',
+  tools_in_flight: 'cancelled',
   driver_not_found: 'driver_unavailable',
 };
 

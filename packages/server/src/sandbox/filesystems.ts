@@ -1,5 +1,6 @@
 import type { Id, WorkspaceBlueprint } from '@caisson/contract';
 import type { BaseImage, Images } from '../images/images.ts';
+import { PoolRoom } from '../storage/pool-room.ts';
 import type { Rootfs, Storage } from '../storage/storage.ts';
 import type { AttemptImage } from '../store/attempts.ts';
 
@@ -24,11 +25,17 @@ export interface Prepared {
 export class Filesystems {
   readonly storage: Storage;
   readonly images: Images;
+  /** Why it is this storage, for people. */
+  readonly why: string;
+  /** Whether there is room for another sandbox: who asks first need not begin what would fail. */
+  readonly room: PoolRoom;
   readonly #known = new Map<string, BaseImage>();
 
-  constructor(images: Images, storage: Storage) {
+  constructor(images: Images, storage: Storage, why = 'it was given') {
     this.images = images;
     this.storage = storage;
+    this.why = why;
+    this.room = new PoolRoom(() => storage.health(new AbortController().signal));
   }
 
   /** Idempotent: for a sandbox that has one it answers that, whatever the image is by now. */
@@ -46,6 +53,16 @@ export class Filesystems {
     const base = await this.#image(blueprint, options);
     const rootfs = await this.storage.prepare({ sandbox, image: base, ownIds, ...quota }, signal);
     return { rootfs, image: { digest: base.digest, env: base.config.env }, notices: base.notices };
+  }
+
+  /** Whether its base is named by a reference that may mean another image tomorrow. */
+  hasChangingImage({ target: { os } }: WorkspaceBlueprint): boolean {
+    return os.family === 'image' && os.reference?.includes('@sha256:') !== true;
+  }
+
+  /** The image that the blueprint's base is at this moment. */
+  async imageDigest(blueprint: WorkspaceBlueprint, signal: AbortSignal): Promise<string> {
+    return (await this.images.resolve(blueprint.target.os, { signal })).digest;
   }
 
   async remove(sandbox: Id<'sandbox'>, signal: AbortSignal): Promise<void> {
@@ -68,7 +85,7 @@ export class Filesystems {
     if (known) return known;
     const image = await this.images.resolve(os, options);
     // A tag of a registry may mean another image tomorrow; what is made here does not change under its name.
-    if (os.family !== 'image' || os.reference?.includes('@sha256:') === true) this.#known.set(key, image);
+    if (!this.hasChangingImage(blueprint)) this.#known.set(key, image);
     return image;
   }
 }

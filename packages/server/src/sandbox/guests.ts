@@ -1,39 +1,64 @@
-import { CaissonError, canUse, refusal, type Sandbox, type SandboxStats } from '@caisson/contract';
+import { CaissonError, canUse, includesScope, refusal, type Sandbox, type SandboxStats } from '@caisson/contract';
 import type { GuestClient } from '@caisson/guest';
-import type { Driver, InstanceStats } from '../drivers/driver.ts';
-import { type Caller, requireChange } from '../tenancy/caller.ts';
+import type { InstanceStats } from '../drivers/driver.ts';
+import { type Caller, mayChange, requireChange } from '../tenancy/caller.ts';
 import { keyOf } from './end.ts';
+import type { Idle } from './idle.ts';
+import { resumeForUse } from './resume-for-use.ts';
+import type { Runner } from './runner.ts';
 import type { Sandboxes } from './sandboxes.ts';
 import type { WorkContext } from './work-context.ts';
 
 /** What for: to look, which everybody may who sees the sandbox, or to change something in it. */
 export type Access = 'read' | 'use';
 
+/** One request or connection, for as long as it lasts. */
+export interface Visit {
+  /** Ends with the server. */
+  readonly shutdown: AbortSignal;
+  /** Does this at its end, however it ends. */
+  onEnd(end: () => void): void;
+}
+
+export interface GuestsContext {
+  readonly work: WorkContext;
+  readonly runner: Runner;
+  readonly sandboxes: Sandboxes;
+  readonly idle: Idle;
+}
+
 /** The way from a caller to the guest of one of their sandboxes: everything that happens inside goes through here. */
 export class Guests {
-  readonly #work: WorkContext;
-  readonly #sandboxes: Sandboxes;
+  readonly #context: GuestsContext;
 
-  constructor(work: WorkContext, sandboxes: Sandboxes) {
-    this.#work = work;
-    this.#sandboxes = sandboxes;
+  constructor(context: GuestsContext) {
+    this.#context = context;
   }
 
-  /** The guest of a sandbox that the caller may see, or change, and that is ready; with its record. */
+  /**
+   * The guest of a sandbox that the caller may see, or change, and that is ready; with its record. It counts as used
+   * until the visit ends. One that is paused is resumed first, where its policy says so.
+   */
   async of(
     caller: Caller,
     id: string,
     access: Access,
-    signal: AbortSignal,
+    visit: Visit,
   ): Promise<{ sandbox: Sandbox; guest: GuestClient }> {
-    const { sandbox, driver } = await this.#ready(caller, id, access);
+    const seen = await this.#seen(caller, id, access);
+    visit.onEnd(this.#context.idle.visit(seen.id));
+    const sandbox = await this.#awake(caller, seen);
+    requireReady(sandbox);
+    const driver = this.#context.work.driver(sandbox.driver);
     if (!driver.guest) throw new CaissonError('exec_not_available', `the driver ${driver.name} runs nothing`);
-    return { sandbox, guest: await driver.guest(keyOf(sandbox), signal) };
+    return { sandbox, guest: await driver.guest(keyOf(sandbox), visit.shutdown) };
   }
 
-  /** What the backend counts where it does, and what only the inside knows. */
+  /** What the backend counts where it does, and what only the inside knows. Looking at it is no use. */
   async stats(caller: Caller, id: string, signal: AbortSignal): Promise<SandboxStats> {
-    const { sandbox, driver } = await this.#ready(caller, id, 'read');
+    const sandbox = await this.#seen(caller, id, 'read');
+    requireReady(sandbox);
+    const driver = this.#context.work.driver(sandbox.driver);
     const key = keyOf(sandbox);
     const [outside, inside] = await Promise.all([
       driver.stats?.(key, signal),
@@ -55,15 +80,23 @@ export class Guests {
     };
   }
 
-  async #ready(caller: Caller, id: string, access: Access): Promise<{ sandbox: Sandbox; driver: Driver }> {
-    const sandbox = await this.#sandboxes.get(caller, id);
-    if (access === 'use') requireChange(caller, sandbox);
-    if (!canUse('exec', sandbox.state)) {
-      throw new CaissonError(
-        refusal(sandbox.state),
-        `${sandbox.id} is ${sandbox.state}: nothing can be done in it now`,
-      );
-    }
-    return { sandbox, driver: this.#work.driver(sandbox.driver) };
+  /** Whoever may only look does not change whether it runs. */
+  async #awake(caller: Caller, seen: Sandbox): Promise<Sandbox> {
+    const { autoPauseSeconds, autoResume } = seen.policy;
+    // Its state was read before the visit counted: by now it may be about to be paused.
+    const sandbox = autoPauseSeconds === null ? seen : await this.#context.sandboxes.get(caller, seen.id);
+    if (!autoResume || !mayChange(caller, sandbox) || !includesScope(caller.scope, 'use')) return sandbox;
+    return resumeForUse(this.#context, sandbox);
   }
+
+  async #seen(caller: Caller, id: string, access: Access): Promise<Sandbox> {
+    const sandbox = await this.#context.sandboxes.get(caller, id);
+    if (access === 'use') requireChange(caller, sandbox);
+    return sandbox;
+  }
+}
+
+function requireReady(sandbox: Sandbox): void {
+  if (canUse('exec', sandbox.state)) return;
+  throw new CaissonError(refusal(sandbox.state), `${sandbox.id} is ${sandbox.state}: nothing can be done in it now`);
 }

@@ -1,4 +1,5 @@
 import type { CreateSandbox, ResolvedProfile, SandboxPolicy } from '@caisson/contract';
+import type { Driver } from '../drivers/driver.ts';
 
 /** How long a sandbox lives: what was asked, or what its profile says, and never longer than the profile allows. */
 export function limitTtl(profile: ResolvedProfile | undefined, asked: number | undefined): number | undefined {
@@ -25,6 +26,12 @@ export function policyOf(
   };
 }
 
+/** What of the policy a driver cannot do. */
+export function driverNotices({ autoPauseSeconds }: SandboxPolicy, driver: Driver): string[] {
+  if (autoPauseSeconds === null || driver.pause) return [];
+  return [`The driver ${driver.name} cannot pause: \`autoPauseSeconds\` does nothing.`];
+}
+
 /** What a profile asks for that this version does not do: said on each sandbox, so that nobody relies on it. */
 export function policyNotices(profile: ResolvedProfile | undefined): string[] {
   if (!profile) return [];
@@ -32,9 +39,6 @@ export function policyNotices(profile: ResolvedProfile | undefined): string[] {
   const missing: [boolean, string][] = [
     [lease?.idleSeconds !== undefined, 'lease.idleSeconds'],
     [lease?.warnSeconds !== undefined, 'lease.warnSeconds'],
-    [profile.pool !== undefined, 'pool'],
-    [profile.autoPauseSeconds !== undefined, 'autoPauseSeconds'],
-    [profile.autoResume !== undefined, 'autoResume'],
     [profile.priceClass !== undefined, 'priceClass'],
     [route?.strategy !== undefined, 'route.strategy'],
     [route?.hosts !== undefined, 'route.hosts'],

@@ -11,6 +11,12 @@ export interface Operation {
   readonly done: Promise<Sandbox>;
 }
 
+/**
+ * What is done in the transient state before the work itself, by the server that began the action. One that takes it over
+ * after a crash begins with the work: whatever was waited for has ended with its server.
+ */
+type First = (signal: AbortSignal) => Promise<unknown>;
+
 /** How long an action that is being replaced may take to let go. Longer than a deadline's own grace. */
 const yieldMs = 5_000;
 
@@ -42,9 +48,24 @@ export class Runner {
     return this.#running.size;
   }
 
+  /** Called at the end of each action. */
+  onEnded: (() => void) | undefined;
+
+  /** How many actions run, or are about to, on sandboxes that are not among these. */
+  countBesides(ids: { has(id: Id<'sandbox'>): boolean }): number {
+    const busy = new Set([...this.#running.keys(), ...this.#entering.keys()]);
+    return [...busy].filter((id) => !ids.has(id)).length;
+  }
+
   /** Begins an action on the sandbox as the caller saw it. Resolves when the transient state is written. */
-  begin(seen: Sandbox, action: ActionName, enter: TransientState, change: StepChange = {}): Promise<Operation> {
-    return this.enter(seen.id, async () => seen, action, enter, change);
+  begin(
+    seen: Sandbox,
+    action: ActionName,
+    enter: TransientState,
+    change: StepChange = {},
+    first?: First,
+  ): Promise<Operation> {
+    return this.enter(seen.id, async () => seen, action, enter, change, first);
   }
 
   /**
@@ -57,12 +78,13 @@ export class Runner {
     action: ActionName,
     enter: TransientState,
     change: StepChange,
+    first?: First,
   ): Promise<Operation> {
     const held = this.#held.get(id) ?? Promise.resolve();
     const entering = held
       .then(prepare)
       .then((seen) => this.#context.store.sandboxes.step(seen, { action, enter }, change))
-      .then(({ sandbox }) => this.#start(sandbox, action));
+      .then(({ sandbox }) => this.#start(sandbox, action, first));
     const others = this.#entering.get(id) ?? new Set();
     this.#entering.set(id, others.add(entering));
     try {
@@ -128,12 +150,13 @@ export class Runner {
     }
   }
 
-  #start(sandbox: Sandbox, action: ActionName): Operation {
+  #start(sandbox: Sandbox, action: ActionName, first?: First): Operation {
     for (const look of this.#looks.get(sandbox.id) ?? []) look.outdated = true;
     const replaced = this.#running.get(sandbox.id);
     const abort = new AbortController();
-    const done = this.#perform(sandbox, action, abort.signal, replaced).finally(() => {
+    const done = this.#perform(sandbox, action, abort.signal, { replaced, first }).finally(() => {
       if (this.#running.get(sandbox.id) === operation) this.#running.delete(sandbox.id);
+      this.onEnded?.();
     });
     // Whoever waits sees the failure; when nobody waits the record tells it.
     done.catch(() => {});
@@ -160,13 +183,19 @@ export class Runner {
     return look;
   }
 
-  async #perform(sandbox: Sandbox, action: ActionName, signal: AbortSignal, replaced?: Operation): Promise<Sandbox> {
+  async #perform(
+    sandbox: Sandbox,
+    action: ActionName,
+    signal: AbortSignal,
+    { replaced, first }: { readonly replaced?: Operation | undefined; readonly first?: First | undefined },
+  ): Promise<Sandbox> {
     const { store } = this.#context;
     if (replaced) await settledWithin(replaced.done, yieldMs);
     let change: StepChange;
     try {
       const perform = work[action];
       if (!perform) throw new CaissonError('interrupted', `the server ended while ${sandbox.id} was ${sandbox.state}`);
+      await first?.(signal);
       change = await perform(this.#context, sandbox, signal);
     } catch (cause) {
       const error = asCaissonError(cause);

@@ -24,11 +24,12 @@ import type { Limits } from '../store/limits.ts';
 import type { NewSandbox, SandboxFilter } from '../store/sandboxes.ts';
 import type { Store } from '../store/store.ts';
 import { type Caller, canSee, projectOf, requireChange } from '../tenancy/caller.ts';
-import { type Composed, compose } from './compose.ts';
+import { type Composed, compose, newAttempt } from './compose.ts';
 import { isLost, loseIfGone } from './lose.ts';
 import { type Outcome, settle } from './outcome.ts';
-import { limitTtl, policyNotices, policyOf } from './profile-policy.ts';
+import { driverNotices, limitTtl, policyNotices, policyOf } from './profile-policy.ts';
 import type { Operation, Runner } from './runner.ts';
+import type { WarmPools } from './warm-pools.ts';
 import { pausing } from './work.ts';
 import type { WorkContext } from './work-context.ts';
 
@@ -39,6 +40,7 @@ export interface SandboxesContext {
   readonly profiles: ProfileCatalog;
   readonly limits: Limits;
   readonly host: string;
+  readonly pools?: WarmPools;
 }
 
 type CreateRequest = Omit<CreateSandbox, 'waitSeconds'> & { waitSeconds: number };
@@ -149,11 +151,19 @@ export class Sandboxes {
     return settle(this.#store, await this.#start(sandbox, idempotency), sandbox.id, waitSeconds);
   }
 
-  async pause(caller: Caller, id: string, waitSeconds: number, idempotency?: IdempotentRequest): Promise<Outcome> {
+  /** Running tools may end first, for `drainSeconds`; whatever still runs then stands still. */
+  async pause(
+    caller: Caller,
+    id: string,
+    { waitSeconds, drainSeconds }: { readonly waitSeconds: number; readonly drainSeconds: number },
+    idempotency?: IdempotentRequest,
+  ): Promise<Outcome> {
     const sandbox = await this.changeable(caller, id, 'pause');
     // Refused before anything changes; the action itself would leave a record of a failure.
     pausing(this.#context.work.driver(sandbox.driver));
-    const operation = await this.#context.runner.begin(sandbox, 'pause', 'pausing', { idempotency });
+    const { runner, work } = this.#context;
+    const drain = (signal: AbortSignal) => work.inFlight.drained(sandbox.id, drainSeconds * 1000, signal);
+    const operation = await runner.begin(sandbox, 'pause', 'pausing', { idempotency, reason: null }, drain);
     return settle(this.#store, operation, sandbox.id, waitSeconds);
   }
 
@@ -227,6 +237,7 @@ export class Sandboxes {
     const { profile, owner, composed } = wanted;
     const route = chooseDriver(this.#context.drivers, composed.blueprint, profile?.route?.drivers);
     const ttlSeconds = limitTtl(profile, request.ttlSeconds);
+    const policy = policyOf(profile, request);
     const record: NewSandbox = {
       id: newId('sandbox'),
       owner,
@@ -235,16 +246,26 @@ export class Sandboxes {
       profile: profile ? { name: profile.name, version: profile.version } : null,
       labels: request.labels ?? {},
       driver: route.driver.name,
-      notices: [...route.notices, ...policyNotices(profile)],
+      notices: [...route.notices, ...policyNotices(profile), ...driverNotices(policy, route.driver)],
       host,
       blueprintDigest: composed.digest,
       persistence: composed.blueprint.runtime.persistence,
       expiresAt: ttlSeconds === undefined ? null : Date.now() + ttlSeconds * 1000,
-      policy: policyOf(profile, request),
+      policy,
     };
-    const insert = async () =>
-      (await store.sandboxes.create(record, newAttempt('create', composed), limits, idempotency)).sandbox;
-    const operation = await runner.enter(record.id, insert, 'create', 'provisioning', {});
+    const attempt = newAttempt('create', composed);
+    const claimed = await this.#context.pools?.claim(record, attempt, idempotency);
+    if (claimed) return { sandbox: claimed, settled: true, created: true };
+    const insert = async () => {
+      if (route.driver.capabilities.storage === 'ours') await this.#context.work.filesystems?.room.require();
+      return (await store.sandboxes.create(record, attempt, limits, idempotency)).sandbox;
+    };
+    const enter = () => runner.enter(record.id, insert, 'create', 'provisioning', {});
+    const operation = await enter().catch(async (error) => {
+      // What was made ahead must not keep out somebody who is here.
+      if (isHostFull(error) && (await this.#context.pools?.giveWay())) return enter();
+      throw error;
+    });
     return { ...(await settle(this.#store, operation, record.id, request.waitSeconds)), created: true };
   }
 
@@ -316,9 +337,8 @@ interface Wanted {
   readonly slot: string;
 }
 
-function newAttempt(action: Attempt['action'], composed: Composed) {
-  const { spec, resolvedSpec, blueprint, digest } = composed;
-  return { id: newId('attempt'), action, spec, resolvedSpec, blueprint, blueprintDigest: digest };
+function isHostFull(error: unknown): boolean {
+  return hasCode(error, 'max_sandboxes_reached') && error.context.of === 'host';
 }
 
 function refused(sandbox: { id: string; state: SandboxState }, action: ActionName): CaissonError {

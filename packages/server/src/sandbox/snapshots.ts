@@ -22,7 +22,7 @@ import type { Store } from '../store/store.ts';
 import { type Caller, canSee, projectOf, requireChange } from '../tenancy/caller.ts';
 import { withDeadline } from './deadline.ts';
 import type { Sandboxes } from './sandboxes.ts';
-import { stillOf } from './stillness.ts';
+import { StillMoment } from './stillness.ts';
 import type { WorkContext } from './work-context.ts';
 
 /** A person who keeps more by hand does not find them again; retention takes care of the others. */
@@ -80,11 +80,11 @@ export class Snapshots {
       this.#atWork.add(id);
       try {
         await this.#store.snapshots.begin(present, { ...wanted, id, inputs: await this.#inputs(present) });
-        const still = stillOf(this.#work.driver(present.driver), present);
+        const moment = new StillMoment(this.#work.driver(present.driver), present);
         await withDeadline('taking the snapshot', this.#work.deadlines.snapshotMs, signal, (inner) =>
-          storage.snapshot(present.id, id, inner, still),
+          storage.snapshot(present.id, id, inner, moment.run),
         );
-        return await this.#store.snapshots.finish(id, idempotency);
+        return await this.#store.snapshots.finish(id, moment.ms, idempotency);
       } catch (error) {
         await this.discard(id).catch(() => {});
         throw error;

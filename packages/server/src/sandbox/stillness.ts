@@ -31,18 +31,35 @@ export class Stillness {
  * Lets every process of a sandbox stand still for one step. A server that is killed meanwhile leaves them so; the
  * reconciler finds one that should run, and lets it go on.
  */
-export function stillOf(driver: Driver, sandbox: Sandbox): Still {
-  const key = keyOf(sandbox);
-  const never = new AbortController().signal;
-  return async (step) => {
+export class StillMoment {
+  readonly #driver: Driver;
+  readonly #sandbox: Sandbox;
+  #ms: number | null = null;
+
+  constructor(driver: Driver, sandbox: Sandbox) {
+    this.#driver = driver;
+    this.#sandbox = sandbox;
+  }
+
+  /** How long they stood still; null for one that did not move anyway. */
+  get ms(): number | null {
+    return this.#ms;
+  }
+
+  readonly run: Still = async (step) => {
+    const { pause, resume } = this.#driver;
     // One that is paused or stopped moves nothing.
-    if (sandbox.state !== 'ready' || !driver.pause || !driver.resume) return step();
-    await driver.pause(key, never);
+    if (this.#sandbox.state !== 'ready' || !pause || !resume) return step();
+    const key = keyOf(this.#sandbox);
+    const never = new AbortController().signal;
+    const began = performance.now();
+    await pause.call(this.#driver, key, never);
     try {
       return await step();
     } finally {
       // One that was destroyed meanwhile has nothing to go on with.
-      await driver.resume(key, never).catch(() => {});
+      await resume.call(this.#driver, key, never).catch(() => {});
+      this.#ms = performance.now() - began;
     }
   };
 }

@@ -29,6 +29,7 @@ export interface WorkContext {
   readonly installation: string;
   driver(name: string | null): Driver;
   readonly stillness: Stillness;
+  /** Tools that run. */
   readonly inFlight: InFlight;
   /** For drivers whose filesystem is ours; absent where there is none of them. */
   readonly filesystems?: Filesystems | undefined;

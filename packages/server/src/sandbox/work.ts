@@ -44,7 +44,8 @@ export const work: Partial<Record<ActionName, Work>> = {
     await context.stillness.take(sandbox.id, signal, (own) =>
       withDeadline('pausing', context.deadlines.endMs, own, (inner) => pausing(driver).pause(keyOf(sandbox), inner)),
     );
-    return { reason: null };
+    // Why it stands still is worth keeping when nobody asked for it.
+    return sandbox.reason?.code === 'idle' ? {} : { reason: null };
   },
   async resume(context, sandbox, signal) {
     const driver = context.driver(sandbox.driver);

@@ -64,6 +64,21 @@ export async function endAttempt(tx: Queries, id: string, outcome: AttemptOutcom
     .execute();
 }
 
+/** Somebody took over what was made ahead: the inputs are theirs, and stand for the same blueprint. */
+export async function replaceInputs(tx: Queries, id: string, attempt: NewAttempt, tenant: string): Promise<void> {
+  await tx
+    .updateTable('attempts')
+    .set({
+      tenant,
+      spec: JSON.stringify(attempt.spec),
+      resolved_spec: JSON.stringify(attempt.resolvedSpec),
+      blueprint: JSON.stringify(attempt.blueprint),
+      blueprint_digest: attempt.blueprintDigest,
+    })
+    .where('id', '=', id)
+    .execute();
+}
+
 export class AttemptStore {
   readonly #database: Database;
 

@@ -12,25 +12,20 @@ export interface Limits {
 }
 
 export async function takePlace(tx: Queries, tenant: string, host: string, limits: Limits, now: number): Promise<void> {
-  await tx
-    .insertInto('tenants')
-    .values({ name: tenant, live_sandboxes: 0, created_at: now })
-    .onConflict((conflict) => conflict.column('name').doNothing())
-    .execute();
-  const taken = await tx
-    .updateTable('tenants')
-    .set((eb) => ({ live_sandboxes: eb('live_sandboxes', '+', 1) }))
-    .where('name', '=', tenant)
-    .returning(['live_sandboxes', 'max_sandboxes'])
-    .executeTakeFirstOrThrow();
-  refuseAbove(taken, limits.sandboxesPerTenant, `tenant ${tenant}`);
+  await takeTenantPlace(tx, tenant, limits, now);
   const placed = await tx
     .updateTable('hosts')
     .set((eb) => ({ live_sandboxes: eb('live_sandboxes', '+', 1) }))
     .where('name', '=', host)
     .returning(['live_sandboxes', 'max_sandboxes'])
     .executeTakeFirst();
-  if (placed) refuseAbove(placed, limits.sandboxesPerHost, `host ${host}`);
+  if (placed) refuseAbove(placed, limits.sandboxesPerHost, 'host', host);
+}
+
+/** One that has its place on the host already goes to another tenant. */
+export async function movePlace(tx: Queries, from: string, to: string, limits: Limits, now: number): Promise<void> {
+  await takeTenantPlace(tx, to, limits, now);
+  await givePlaceBack(tx, from, null);
 }
 
 export async function givePlaceBack(tx: Queries, tenant: string, host: string | null): Promise<void> {
@@ -47,15 +42,31 @@ export async function givePlaceBack(tx: Queries, tenant: string, host: string | 
     .execute();
 }
 
+async function takeTenantPlace(tx: Queries, tenant: string, limits: Limits, now: number): Promise<void> {
+  await tx
+    .insertInto('tenants')
+    .values({ name: tenant, live_sandboxes: 0, created_at: now })
+    .onConflict((conflict) => conflict.column('name').doNothing())
+    .execute();
+  const taken = await tx
+    .updateTable('tenants')
+    .set((eb) => ({ live_sandboxes: eb('live_sandboxes', '+', 1) }))
+    .where('name', '=', tenant)
+    .returning(['live_sandboxes', 'max_sandboxes'])
+    .executeTakeFirstOrThrow();
+  refuseAbove(taken, limits.sandboxesPerTenant, 'tenant', tenant);
+}
+
 function refuseAbove(
   row: { live_sandboxes: number; max_sandboxes: number | null },
   general: number | null,
-  who: string,
+  of: 'tenant' | 'host',
+  name: string,
 ): void {
   const max = row.max_sandboxes ?? general;
   if (max !== null && row.live_sandboxes > max) {
-    throw new CaissonError('max_sandboxes_reached', `${who} may have ${max} sandboxes and has them`, {
-      context: { limit: max },
+    throw new CaissonError('max_sandboxes_reached', `${of} ${name} may have ${max} sandboxes and has them`, {
+      context: { limit: max, of },
     });
   }
 }

@@ -14,19 +14,21 @@ import {
   type StateChange,
   type Step,
   stateEventType,
+  systemOwner,
   transientStates,
   transition,
 } from '@caisson/contract';
 import { type CompiledQuery, sql } from 'kysely';
 import { type AttemptOutcome, endAttempt, insertAttempt, type NewAttempt } from './attempts.ts';
 import type { Database, Queries } from './database.ts';
-import { retryDeadlocks, violatedUnique } from './database-errors.ts';
 import type { EventLog } from './events.ts';
 import { type IdempotentRequest, insertIdempotency } from './idempotency.ts';
 import { endInstance, insertInstance, type NewInstance } from './instances.ts';
 import { givePlaceBack, type Limits, takePlace } from './limits.ts';
 import { rowOwner, type SandboxRow, toSandbox } from './sandbox-row.ts';
+import { sandboxTransaction } from './sandbox-transaction.ts';
 import { requireSnapshot } from './snapshot-use.ts';
+import { forgetToolCalls } from './tool-calls.ts';
 
 export interface NewSandbox {
   readonly id: Id<'sandbox'>;
@@ -43,6 +45,9 @@ export interface NewSandbox {
   readonly expiresAt: number | null;
   readonly policy: SandboxPolicy;
   readonly origin?: Sandbox['origin'];
+  /** The warm pool that it is made for. */
+  readonly pool?: string;
+  readonly poolImage?: string | null;
 }
 
 /** What changes in the record together with a step. */
@@ -100,7 +105,7 @@ export class SandboxStore {
     idempotency?: IdempotentRequest,
   ): Promise<Applied> {
     const now = Date.now();
-    const applied = await this.#transaction(async (tx) => {
+    const applied = await sandboxTransaction(this.#database, async (tx) => {
       if (idempotency) await insertIdempotency(tx, idempotency, sandbox.id, now);
       if (attempt.fromSnapshot) await requireSnapshot(tx, attempt.fromSnapshot);
       const row = await tx
@@ -138,7 +143,7 @@ export class SandboxStore {
     const answer = transition(seen, step);
     if (!answer.ok) throw new CaissonError(answer.code, `${seen.id} is ${seen.state}: it cannot ${step.action} now`);
     const now = Date.now();
-    const applied = await this.#transaction(async (tx) => {
+    const applied = await sandboxTransaction(this.#database, async (tx) => {
       if (change.idempotency) await insertIdempotency(tx, change.idempotency, seen.id, now);
       if (change.rollbackTo) await requireSnapshot(tx, change.rollbackTo);
       const row = await this.#compareAndSet(tx, seen, answer.standing, change, now);
@@ -146,7 +151,10 @@ export class SandboxStore {
       if (change.endAttempt && row.attempt) await endAttempt(tx, row.attempt, change.endAttempt, now);
       if (change.instance) await insertInstance(tx, row, change.instance, now);
       if (change.endInstance) await endInstance(tx, row.id, row.incarnation, now);
-      if (answer.standing.state === 'destroyed') await givePlaceBack(tx, row.tenant, row.host);
+      if (answer.standing.state === 'destroyed') {
+        await givePlaceBack(tx, row.tenant, row.host);
+        await forgetToolCalls(tx, row.id);
+      }
       return this.#tell(tx, row, seen.state, step.action);
     });
     this.#committed(applied.event);
@@ -159,7 +167,7 @@ export class SandboxStore {
     type: 'caisson.sandbox.repair' | 'caisson.sandbox.progress',
     data: Record<string, unknown>,
   ): Promise<void> {
-    const event = await this.#transaction(async (tx) => {
+    const event = await sandboxTransaction(this.#database, async (tx) => {
       const row = await tx
         .updateTable('sandboxes')
         .set((eb) => ({ sequence: eb('sequence', '+', 1) }))
@@ -269,25 +277,15 @@ export class SandboxStore {
     return rows.map(toSandbox);
   }
 
+  /** Those that are somebody's: members of warm pools are counted apart. */
   async countByState(): Promise<Record<string, number>> {
     const rows = await this.#database.db
       .selectFrom('sandboxes')
       .select(['state', (eb) => eb.fn.countAll().as('count')])
+      .where('tenant', '<>', systemOwner.tenant)
       .groupBy('state')
       .execute();
     return Object.fromEntries(rows.map((row) => [row.state, Number(row.count)]));
-  }
-
-  async #transaction<T>(work: (tx: Queries) => Promise<T>): Promise<T> {
-    try {
-      return await retryDeadlocks(() => this.#database.db.transaction().execute(work));
-    } catch (error) {
-      const taken = violatedUnique(error);
-      if (taken === 'slot')
-        throw new CaissonError('sandbox_exists', 'the owner already has a sandbox of this profile and name');
-      if (taken === 'name') throw new CaissonError('sandbox_exists', 'the owner already has a sandbox of this name');
-      throw error;
-    }
   }
 
   async #compareAndSet(
@@ -386,5 +384,7 @@ function newRow(sandbox: NewSandbox, attempt: Id<'attempt'>, now: number) {
     origin_sandbox: sandbox.origin?.sandbox ?? null,
     origin_snapshot: sandbox.origin?.snapshot ?? null,
     head: sandbox.origin?.snapshot ?? null,
+    pool: sandbox.pool ?? null,
+    pool_image: sandbox.poolImage ?? null,
   };
 }

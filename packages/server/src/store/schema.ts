@@ -26,7 +26,9 @@ export interface Schema {
   images: { digest: string; reference: string | null; size_bytes: number; created_at: number; used_at: number };
   snapshots: SnapshotTable;
   processes: ProcessTable;
+  tool_calls: ToolCallTable;
   ledger: LedgerTable;
+  pools: { profile: string; min_members: number; max_members: number; updated_at: number };
 }
 
 export interface ApiKeyTable {
@@ -85,6 +87,9 @@ export interface SandboxTable {
   rollback_to: string | null;
   origin_sandbox: string | null;
   origin_snapshot: string | null;
+  /** The warm pool that it is a member of, and which image its files came from where that may change. */
+  pool: string | null;
+  pool_image: string | null;
 }
 
 export interface AttemptTable {
@@ -176,6 +181,7 @@ export interface SnapshotTable {
   /** What a sandbox made from it is made of: see `SnapshotInputs`. */
   inputs: string;
   blueprint_digest: string;
+  frozen_us: number | null;
 }
 
 export interface ProcessTable {
@@ -187,6 +193,15 @@ export interface ProcessTable {
   exit_code: number | null;
   started_at: number;
   ended_at: number | null;
+}
+
+export interface ToolCallTable {
+  sandbox: string;
+  call_id: string;
+  tenant: string;
+  request_hash: string;
+  answer: string | null;
+  created_at: number;
 }
 
 /** Double entry: every movement is two rows of one `transfer` whose amounts add up to nothing. Micro-units. */

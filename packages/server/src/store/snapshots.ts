@@ -105,11 +105,11 @@ export class SnapshotStore {
   }
 
   /** Its files are whole: from now on it is there. The answer to a repetition of the request is written with it. */
-  async finish(id: Id<'snapshot'>, idempotency?: IdempotentRequest): Promise<Snapshot> {
+  async finish(id: Id<'snapshot'>, frozenMs: number | null, idempotency?: IdempotentRequest): Promise<Snapshot> {
     const { snapshot, event } = await this.#transaction(async (tx) => {
       const row = await tx
         .updateTable('snapshots')
-        .set({ state: 'ready' })
+        .set({ state: 'ready', frozen_us: frozenMs === null ? null : Math.round(frozenMs * 1000) })
         .where('id', '=', id)
         .where('state', '=', 'making')
         .returningAll()
@@ -338,6 +338,7 @@ function toStored(row: SnapshotRow): StoredSnapshot {
     state: row.state as StoredSnapshot['state'],
     labels: JSON.parse(row.labels) as Labels,
     blueprintDigest: row.blueprint_digest,
+    frozenMs: row.frozen_us === null ? null : row.frozen_us / 1000,
     createdAt: isoTime(row.created_at),
   };
 }

@@ -7,9 +7,11 @@ import { IdempotencyStore } from './idempotency.ts';
 import { JobStore } from './jobs.ts';
 import { KeyStore } from './keys.ts';
 import { migrate } from './migrate.ts';
+import { PoolStore } from './pools.ts';
 import { SandboxStore } from './sandboxes.ts';
 import { SnapshotStore } from './snapshots.ts';
 import { HostStore, TenantStore } from './tenants.ts';
+import { ToolCallStore } from './tool-calls.ts';
 
 /** The record of everything, whatever the engine. */
 export interface Store {
@@ -18,6 +20,8 @@ export interface Store {
   readonly sandboxes: SandboxStore;
   readonly attempts: AttemptStore;
   readonly snapshots: SnapshotStore;
+  readonly toolCalls: ToolCallStore;
+  readonly pools: PoolStore;
   readonly events: EventLog;
   readonly jobs: JobStore;
   readonly keys: KeyStore;
@@ -61,6 +65,8 @@ export async function openStore(location: StoreLocation): Promise<Store> {
     sandboxes: new SandboxStore(database, events, publish),
     attempts: new AttemptStore(database),
     snapshots: new SnapshotStore(database, events, publish),
+    toolCalls: new ToolCallStore(database),
+    pools: new PoolStore(database, events, publish),
     jobs: new JobStore(database),
     keys: new KeyStore(database),
     idempotency: new IdempotencyStore(database),

@@ -5,6 +5,23 @@ export interface MetricSources {
   sandboxesByState(): Promise<Record<string, number>>;
   jobsByState(): Promise<Record<string, number>>;
   operations(): number;
+  /** Bytes and state of where root filesystems lie; nothing where there is no such place. */
+  storage(): Promise<StorageNumbers | undefined>;
+  pools(): readonly PoolNumbers[];
+}
+
+export interface StorageNumbers {
+  readonly state: 'ok' | 'warn' | 'critical';
+  readonly totalBytes: number;
+  readonly freeBytes: number;
+}
+
+export interface PoolNumbers {
+  readonly profile: string;
+  readonly ready: number;
+  readonly making: number;
+  readonly taken: number;
+  readonly misses: number;
 }
 
 /** From half a millisecond, where a read answers, to a minute, where a launch is given up. */
@@ -33,6 +50,48 @@ export class Metrics {
     });
     counted('caisson_sandboxes', 'Sandboxes by state.', 'state', registers, () => sources.sandboxesByState());
     counted('caisson_jobs', 'Jobs by state.', 'state', registers, () => sources.jobsByState());
+    counted(
+      'caisson_storage_bytes',
+      'Where root filesystems lie: its size and what is free.',
+      'kind',
+      registers,
+      async () => {
+        const storage = await sources.storage();
+        return storage ? { total: storage.totalBytes, free: storage.freeBytes } : ({} as Record<string, number>);
+      },
+    );
+    counted(
+      'caisson_storage_state',
+      'One at how it is: ok, warn (degraded) or critical.',
+      'state',
+      registers,
+      async () => {
+        const storage = await sources.storage();
+        return storage ? { ok: 0, warn: 0, critical: 0, [storage.state]: 1 } : ({} as Record<string, number>);
+      },
+    );
+    new Gauge({
+      name: 'caisson_pool_members',
+      help: 'Members of warm pools, by profile and state.',
+      labelNames: ['profile', 'state'],
+      registers,
+      collect() {
+        this.reset();
+        for (const pool of sources.pools())
+          for (const state of ['ready', 'making'] as const) this.set({ profile: pool.profile, state }, pool[state]);
+      },
+    });
+    new Gauge({
+      name: 'caisson_pool_creates',
+      help: 'Creates that were given a member of a warm pool, and those that found none, since the start.',
+      labelNames: ['profile', 'result'],
+      registers,
+      collect() {
+        this.reset();
+        for (const pool of sources.pools())
+          for (const result of ['taken', 'misses'] as const) this.set({ profile: pool.profile, result }, pool[result]);
+      },
+    });
     new Gauge({
       name: 'caisson_operations',
       help: 'Actions that run at the moment.',

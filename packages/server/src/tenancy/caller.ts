@@ -33,9 +33,13 @@ export function canSee(caller: Caller, owner: Owner): boolean {
 }
 
 /** A sandbox or a snapshot is changed by its principal, or by a key with `manage`. */
+export function mayChange(caller: Caller, { owner }: { readonly owner: Owner }): boolean {
+  const own = owner.principal === caller.owner.principal && owner.project === caller.owner.project;
+  return own || includesScope(caller.scope, 'manage');
+}
+
 export function requireChange(caller: Caller, thing: { readonly id: string; readonly owner: Owner }): void {
-  const own = thing.owner.principal === caller.owner.principal && thing.owner.project === caller.owner.project;
-  if (!own && !includesScope(caller.scope, 'manage')) {
+  if (!mayChange(caller, thing)) {
     throw new CaissonError('not_owner', `${thing.id} belongs to ${thing.owner.principal}`);
   }
 }

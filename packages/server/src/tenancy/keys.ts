@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { type ApiKey, CaissonError, newId, type Owner, type Scope } from '@caisson/contract';
+import { type ApiKey, CaissonError, newId, type Owner, type Scope, systemOwner } from '@caisson/contract';
 import type { Store } from '../store/store.ts';
 import type { Caller } from './caller.ts';
 
@@ -31,6 +31,8 @@ export class Keys {
   }
 
   async create(request: NewKeyRequest): Promise<ApiKey & { secret: string }> {
+    if (request.owner.tenant === systemOwner.tenant)
+      throw new CaissonError('request_invalid', `the tenant ${request.owner.tenant} is reserved`);
     const secret = `${secretPrefix}${randomBytes(secretBytes).toString('hex')}`;
     const expiresAt = request.expiresInSeconds === undefined ? null : Date.now() + request.expiresInSeconds * 1000;
     await this.#store.tenants.know(request.owner);
@@ -59,7 +61,9 @@ export class Keys {
   async authenticate(secret: string): Promise<Caller> {
     const key = await this.#find(secret);
     const now = Date.now();
-    if (!key) throw new CaissonError('unauthenticated', 'the API key is not known');
+    // Nobody acts for the system, whoever wrote such a key.
+    if (!key || key.owner.tenant === systemOwner.tenant)
+      throw new CaissonError('unauthenticated', 'the API key is not known');
     if (key.revokedAt !== null) throw new CaissonError('unauthenticated', 'the API key has been revoked');
     if (key.expiresAt !== null && Date.parse(key.expiresAt) <= now)
       throw new CaissonError('unauthenticated', 'the API key has expired');

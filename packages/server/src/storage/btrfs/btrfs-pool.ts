@@ -1,8 +1,9 @@
 import { existsSync, statfsSync } from 'node:fs';
 import { mkdir, rename, rm, statfs } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { CaissonError } from '@caisson/contract';
 import type { HostClient } from '@caisson/guest';
+import { makePassable } from '../../isolation/passable-folder.ts';
 import { hostCommand } from '../layered/host-command.ts';
 import { loopDeviceOf, resizeFile, untilLetGo } from '../layered/loop-file.ts';
 import { isMounted, unmount } from '../layered/mounts.ts';
@@ -11,6 +12,10 @@ import { firstSize, isShort, largerSize, type Room } from './pool-size.ts';
 
 /** What statfs(2) calls btrfs. */
 const btrfsType = 0x9123683e;
+
+/** As mount(2) has them. */
+const noDevices = 4;
+const noAccessTimes = 1024;
 
 /**
  * Where the subvolumes lie: in the data folder, when it is btrfs, else in a pool of our own, which is a sparse file there.
@@ -79,17 +84,6 @@ export class BtrfsPool {
     return { state: poolState(totalBytes, freeBytes), totalBytes, freeBytes, detail };
   }
 
-  /**
-   * The kernel gives back the room of what was deleted when it next has time, half a minute later. Where room is short it
-   * is asked to do so now: first it finds what was deleted, then it lets go of it.
-   */
-  async reclaim(): Promise<void> {
-    const [pool] = await this.#rooms();
-    if (!isShort(pool)) return;
-    for (const _ of ['find', 'let go'])
-      await hostCommand(this.#host, 'btrfs', ['filesystem', 'sync', this.folder]).catch(() => {});
-  }
-
   async #open(): Promise<void> {
     if (this.#file !== undefined) await this.#openFile(this.#file);
     await mkdir(this.folder, { recursive: true, mode: 0o700 });
@@ -102,13 +96,13 @@ export class BtrfsPool {
   }
 
   async #openFile(file: string): Promise<void> {
+    await makePassable(dirname(this.folder));
     await mkdir(this.folder, { recursive: true, mode: 0o700 });
     if (await isMounted(this.folder)) return;
     const isNew = !existsSync(file);
     if (isNew) await this.#format(file);
     try {
-      await untilLetGo(file);
-      await this.#host.mountDisk({ file, target: this.folder, type: 'btrfs' });
+      await this.#mountFile(file);
     } catch (error) {
       if (isNew) await rm(file, { force: true });
       throw new CaissonError('storage_failed', `the pool ${file} cannot be mounted: ${(error as Error).message}`, {
@@ -116,6 +110,21 @@ export class BtrfsPool {
         hint: isNew ? 'Use --storage overlay.' : `It is left as it is. Look at it with \`btrfs check ${file}\`.`,
       });
     }
+  }
+
+  /** Sandboxes that live on hold its device, also where its mount is gone: then it is that one which is mounted again. */
+  async #mountFile(file: string): Promise<void> {
+    const device = await loopDeviceOf(file);
+    if (device !== undefined) {
+      const again = { source: device, target: this.folder, type: 'btrfs', flags: noDevices | noAccessTimes, data: '' };
+      const mounted = await this.#host.mount(again).then(
+        () => true,
+        () => false,
+      );
+      if (mounted) return;
+      await untilLetGo(file);
+    }
+    await this.#host.mountDisk({ file, target: this.folder, type: 'btrfs' });
   }
 
   async #format(file: string): Promise<void> {
@@ -158,10 +167,10 @@ export class BtrfsPool {
     return (await roomsOf([this.folder, this.#data])) as [Room, Room];
   }
 
-  /** Lets go of the mount, for whoever knows that nobody uses it. */
-  async unmount(): Promise<void> {
+  /** Lets go of the pool, for whoever knows that nothing in it is mounted. */
+  async close(): Promise<void> {
     this.#opening = undefined;
-    if (this.#file !== undefined) await unmount(this.#host, this.folder);
+    if (this.#file !== undefined && (await isMounted(this.folder))) await unmount(this.#host, this.folder);
   }
 }
 

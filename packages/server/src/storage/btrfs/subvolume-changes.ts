@@ -35,6 +35,10 @@ export class SubvolumeChanges implements ChangesStore {
     return this.#pool.open();
   }
 
+  close(): Promise<void> {
+    return this.#pool.close();
+  }
+
   probe(signal: AbortSignal): Promise<StorageProbe> {
     return this.#pool.probe(signal);
   }
@@ -123,7 +127,6 @@ export class SubvolumeChanges implements ChangesStore {
       if (await isSubvolume(path)) await this.#host.deleteSubvolume(path);
     }
     await rm(holding, { recursive: true, force: true });
-    await this.#pool.reclaim();
   }
 
   async recover(): Promise<readonly string[]> {

@@ -23,6 +23,8 @@ export interface ChangesStore {
   readonly pool: string;
   /** Makes the pool reachable. Called before everything, so it is quick when it is. */
   open(): Promise<void>;
+  /** Lets go of it. Called when nothing in it is mounted. */
+  close?(): Promise<void>;
   probe(signal: AbortSignal): Promise<StorageProbe>;
   health(): Promise<PoolHealth>;
 

@@ -40,9 +40,9 @@ export class JoinedTrees {
     return rootfs;
   }
 
-  async unmount(name: string): Promise<void> {
+  async unmount(name: string, options: { readonly later?: boolean } = {}): Promise<void> {
     const point = this.#point(name);
-    await unmount(this.#host, point);
+    await unmount(this.#host, point, options);
     for (const folder of [point, dirname(point)]) {
       await rmdir(folder).catch((error: NodeJS.ErrnoException) => {
         if (error.code !== 'ENOENT') throw error;
@@ -69,6 +69,11 @@ export class JoinedTrees {
     for (const name of existsSync(this.#folder) ? await readdir(this.#folder) : []) {
       if (!isKnown(name)) await this.unmount(name);
     }
+  }
+
+  /** Whether nothing is mounted. */
+  async isEmpty(): Promise<boolean> {
+    return !existsSync(this.#folder) || (await readdir(this.#folder)).length === 0;
   }
 
   async #withPoint<T>(use: (point: string) => Promise<T>): Promise<T> {

@@ -5,6 +5,7 @@ import { CaissonError, type Id, newId } from '@caisson/contract';
 import type { HostClient } from '@caisson/guest';
 import { SharedTurns } from '../../turns/shared-turns.ts';
 import { Turns } from '../../turns/turns.ts';
+import { PoolRoom } from '../pool-room.ts';
 import type {
   AdoptRequest,
   CloneRequest,
@@ -48,6 +49,8 @@ export class LayeredStorage implements Storage {
   readonly #turns = new Turns();
   /** What is taken from a snapshot must not meet its removal. */
   readonly #snapshots = new SharedTurns();
+  readonly #room = new PoolRoom(() => this.#store.health());
+  readonly #tidying = new Set<Promise<void>>();
 
   constructor(options: { readonly store: ChangesStore; readonly mounts: string; readonly host: HostClient }) {
     const { store, mounts, host } = options;
@@ -65,7 +68,9 @@ export class LayeredStorage implements Storage {
   }
 
   async close(): Promise<void> {
+    await Promise.all(this.#tidying);
     await this.#store.spare?.close();
+    if (await this.#trees.isEmpty()) await this.#store.close?.();
   }
 
   async probe(signal: AbortSignal): Promise<StorageProbe> {
@@ -109,6 +114,7 @@ export class LayeredStorage implements Storage {
       await this.#open();
       if (!this.#pool.has(this.#pool.rootfs(sandbox))) {
         await requireLayers(image);
+        await this.#room.require();
         const limit = this.#limit(quotaBytes ?? null);
         await this.#ranges.with(ownIds, (ids) =>
           this.#make({ ...recipeOf(image), sandbox, quotaBytes: limit, ids, carriedBytes: 0 }),
@@ -168,10 +174,10 @@ export class LayeredStorage implements Storage {
         const fresh = `${place}.next`;
         await this.#pool.discard(fresh);
         await this.#copy(snapshot, { ...from, sandbox, quotaBytes, ids }, fresh, signal);
-        await this.#unmount(sandbox);
+        await this.#unmount(sandbox, { later: true });
         const old = await this.#pool.swap(fresh, place);
         const rootfs = await this.#mount(sandbox);
-        await this.#store.remove(old);
+        this.#tidy(old);
         return rootfs;
       }),
     );
@@ -185,6 +191,7 @@ export class LayeredStorage implements Storage {
         const recipe = await this.#requireSnapshot(from);
         const place = this.#pool.rootfs(sandbox);
         if (!this.#pool.has(place)) {
+          await this.#room.require();
           await this.#ranges.with(ownIds, (ids) =>
             this.#copy(from, { ...recipe, sandbox, quotaBytes: this.#limit(quotaBytes), ids }, place, signal),
           );
@@ -316,13 +323,22 @@ export class LayeredStorage implements Storage {
     });
   }
 
+  /** Deletes what is in the trash while nobody waits. What cannot be deleted now is when the server starts again. */
+  #tidy(trash: string): void {
+    const tidying = this.#store
+      .remove(trash)
+      .catch(() => {})
+      .finally(() => this.#tidying.delete(tidying));
+    this.#tidying.add(tidying);
+  }
+
   async #mount(sandbox: Id<'sandbox'>): Promise<Rootfs> {
     const recipe = await this.#requireRootfs(sandbox);
     return this.#trees.mount(sandbox, recipe, () => this.#store.attach(this.#pool.rootfs(sandbox)));
   }
 
-  async #unmount(sandbox: Id<'sandbox'>): Promise<void> {
-    await this.#trees.unmount(sandbox);
+  async #unmount(sandbox: Id<'sandbox'>, options: { readonly later?: boolean } = {}): Promise<void> {
+    await this.#trees.unmount(sandbox, options);
     await this.#store.detach(this.#pool.rootfs(sandbox));
   }
 

@@ -31,9 +31,12 @@ export async function isMounted(point: string): Promise<boolean> {
   }
 }
 
-/** Undoes a mount with all that is mounted in it. One still in use is detached, and ends with its last user. */
-export async function unmount(host: HostClient, point: string): Promise<void> {
-  await host.unmount(point, { detach: true }).catch((error: CaissonError) => {
+/**
+ * Undoes a mount with all that is mounted in it. One still in use is detached, and ends with its last user; with `later`
+ * every one does, and nobody waits for it.
+ */
+export async function unmount(host: HostClient, point: string, { later = false } = {}): Promise<void> {
+  await host.unmount(point, { detach: true, later }).catch((error: CaissonError) => {
     const { errorName } = error.context;
     if (errorName !== 'EINVAL' && errorName !== 'ENOENT') throw error;
   });

@@ -26,6 +26,7 @@ export async function timeTravel(db: Kysely<unknown>): Promise<void> {
       .addColumn(name, 'text', (c) => c.notNull().defaultTo(''))
       .execute();
   }
+  await schema.alterTable('snapshots').addColumn('frozen_us', 'bigint').execute();
   await sql`create unique index snapshots_name on snapshots (sandbox, name) where name is not null and state <> 'deleting'`.execute(
     db,
   );

@@ -1,0 +1,164 @@
+import { type CaissonEvent, type Id, type Sandbox, systemOwner } from '@caisson/contract';
+import { type NewAttempt, replaceInputs } from './attempts.ts';
+import type { Database } from './database.ts';
+import type { EventLog } from './events.ts';
+import { type IdempotentRequest, insertIdempotency } from './idempotency.ts';
+import { type Limits, movePlace } from './limits.ts';
+import { toSandbox } from './sandbox-row.ts';
+import { sandboxTransaction } from './sandbox-transaction.ts';
+import type { NewSandbox } from './sandboxes.ts';
+
+export interface PoolBounds {
+  readonly min: number;
+  readonly max: number;
+}
+
+/** A sandbox of the system. Without a pool it has left, and waits for its end. */
+export interface Member {
+  readonly sandbox: Sandbox;
+  readonly pool: string | null;
+  readonly image: string | null;
+}
+
+/** What a member becomes: everything of a new sandbox but what it is made of, which it has. */
+export type NewOwner = Pick<
+  NewSandbox,
+  'owner' | 'name' | 'slot' | 'profile' | 'labels' | 'notices' | 'expiresAt' | 'policy'
+>;
+
+/**
+ * Members of warm pools.
+ *
+ * Laws
+ * - A member has the system as its owner and a pool. It leaves its pool once: by `claim`, which gives it an owner, or by
+ *   `leave`, after which it can only be ended. Both compare and set, so no member is claimed twice or ended when claimed.
+ * - A claim that fails leaves the member in its pool, as it was.
+ */
+export class PoolStore {
+  readonly #database: Database;
+  readonly #events: EventLog;
+  readonly #committed: (event: CaissonEvent) => void;
+
+  constructor(database: Database, events: EventLog, committed: (event: CaissonEvent) => void) {
+    this.#database = database;
+    this.#events = events;
+    this.#committed = committed;
+  }
+
+  /** Gives a ready member its owner, in one transaction with its event. Undefined when it is not there to be had. */
+  async claim(
+    id: Id<'sandbox'>,
+    to: NewOwner,
+    attempt: NewAttempt,
+    limits: Limits,
+    idempotency?: IdempotentRequest,
+  ): Promise<Sandbox | undefined> {
+    const now = Date.now();
+    const claimed = await sandboxTransaction(this.#database, async (tx) => {
+      const member = await tx
+        .selectFrom('sandboxes')
+        .select(['notices', 'pool', 'attempt'])
+        .where('id', '=', id)
+        .where('pool', 'is not', null)
+        .where('state', '=', 'ready')
+        .where('action', 'is', null)
+        .executeTakeFirst();
+      if (!member?.pool) return undefined;
+      const { pool } = member;
+      const row = await tx
+        .updateTable('sandboxes')
+        .set((eb) => ({
+          ...to.owner,
+          scope: to.owner.scope ?? null,
+          name: to.name,
+          slot: to.slot,
+          profile_name: to.profile?.name ?? null,
+          profile_version: to.profile?.version ?? null,
+          labels: JSON.stringify(to.labels),
+          notices: JSON.stringify([...new Set([...to.notices, ...(JSON.parse(member.notices) as string[])])]),
+          policy: JSON.stringify(to.policy),
+          pool: null,
+          pool_image: null,
+          sequence: eb('sequence', '+', 1),
+          created_at: now,
+          updated_at: now,
+          ready_at: now,
+          expires_at: to.expiresAt,
+        }))
+        .where('id', '=', id)
+        .where('pool', '=', pool)
+        .where('state', '=', 'ready')
+        .where('action', 'is', null)
+        .returningAll()
+        .executeTakeFirst();
+      if (!row) return undefined;
+      if (idempotency) await insertIdempotency(tx, idempotency, id, now);
+      const labels = Object.entries(to.labels).map(([key, value]) => ({ sandbox: id, key, value }));
+      if (labels.length > 0) await tx.insertInto('sandbox_labels').values(labels).execute();
+      if (member.attempt) await replaceInputs(tx, member.attempt, attempt, to.owner.tenant);
+      await movePlace(tx, systemOwner.tenant, to.owner.tenant, limits, now);
+      const { sequence, tenant, project } = row;
+      const data = { pool: profileOf(pool), owner: to.owner };
+      const type = 'caisson.sandbox.claimed';
+      const event = await this.#events.append(tx, { type, subject: id, sequence, tenant, project, time: now, data });
+      return { sandbox: toSandbox(row), event };
+    });
+    if (claimed) this.#committed(claimed.event);
+    return claimed?.sandbox;
+  }
+
+  /** Nobody can claim it from here on. Undefined when it is not the system's any more. */
+  async leave(id: Id<'sandbox'>): Promise<Sandbox | undefined> {
+    const row = await this.#database.db
+      .updateTable('sandboxes')
+      .set({ pool: null })
+      .where('id', '=', id)
+      .where('tenant', '=', systemOwner.tenant)
+      .where('state', '<>', 'destroyed')
+      .returningAll()
+      .executeTakeFirst();
+    return row && toSandbox(row);
+  }
+
+  /** Everything that is the system's, oldest first. Pools are bounded, and so is this. */
+  async members(): Promise<Member[]> {
+    const rows = await this.#database.db
+      .selectFrom('sandboxes')
+      .selectAll()
+      .where('tenant', '=', systemOwner.tenant)
+      .where('state', '<>', 'destroyed')
+      .orderBy('id')
+      .execute();
+    return rows.map((row) => ({ sandbox: toSandbox(row), pool: row.pool, image: row.pool_image }));
+  }
+
+  async member(id: string): Promise<Member | undefined> {
+    const row = await this.#database.db
+      .selectFrom('sandboxes')
+      .selectAll()
+      .where('id', '=', id)
+      .where('tenant', '=', systemOwner.tenant)
+      .executeTakeFirst();
+    return row && { sandbox: toSandbox(row), pool: row.pool, image: row.pool_image };
+  }
+
+  /** The bounds that somebody set, by the name of the profile. */
+  async bounds(): Promise<Map<string, PoolBounds>> {
+    const rows = await this.#database.db.selectFrom('pools').selectAll().execute();
+    return new Map(rows.map((row) => [row.profile, { min: row.min_members, max: row.max_members }]));
+  }
+
+  async setBounds(profile: string, { min, max }: PoolBounds): Promise<void> {
+    const values = { min_members: min, max_members: max, updated_at: Date.now() };
+    await this.#database.db
+      .insertInto('pools')
+      .values({ profile, ...values })
+      .onConflict((conflict) => conflict.column('profile').doUpdateSet(values))
+      .execute();
+  }
+}
+
+/** A pool is named by its profile and what its members are made of; the profile comes first. */
+function profileOf(pool: string): string {
+  return pool.split(' ', 1)[0] ?? pool;
+}
