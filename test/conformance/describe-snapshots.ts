@@ -29,7 +29,7 @@ export function describeSnapshots(open: () => Store): void {
       inputs,
     });
   const make = async (sandbox: Sandbox, wanted: Wanted = {}): Promise<Snapshot> =>
-    open().snapshots.finish((await begin(sandbox, wanted)).id, 1);
+    open().snapshots.finish((await begin(sandbox, wanted)).id, null);
   const remove = async (id: string) => {
     await open().snapshots.beginDelete(id);
     await open().snapshots.endDelete(id);
@@ -51,7 +51,7 @@ export function describeSnapshots(open: () => Store): void {
       expect((await store.snapshots.unfinished(1000)).map(({ id }) => id)).toContain(begun.id);
       const seen: CaissonEvent[] = [];
       const stop = store.onEvent((event) => seen.push(event));
-      const made = await store.snapshots.finish(begun.id, 1);
+      const made = await store.snapshots.finish(begun.id, null);
       stop();
       expect(made).toMatchObject({ id: begun.id, name: 'one', kind: 'named', turn: null, labels: { a: 'b' } });
       expect(seen).toMatchObject([
@@ -60,7 +60,7 @@ export function describeSnapshots(open: () => Store): void {
       expect(await headOf(sandbox)).toBe(made.id);
       expect(await store.snapshots.inputs(made.id)).toEqual(inputs);
       expect((await store.snapshots.unfinished(1000)).map(({ id }) => id)).not.toContain(begun.id);
-      await expect(store.snapshots.finish(begun.id, 1)).rejects.toMatchObject({ code: 'snapshot_not_found' });
+      await expect(store.snapshots.finish(begun.id, null)).rejects.toMatchObject({ code: 'snapshot_not_found' });
     });
 
     test('of turns have numbers that never come twice, whatever becomes of them', async () => {
@@ -235,9 +235,11 @@ export function describeSnapshots(open: () => Store): void {
       const request = { caller: 'c', key: newId('request'), requestHash: 'h' };
       const [one, two] = [await begin(sandbox), await begin(sandbox)];
       expect(await store.idempotency.get('c', request.key)).toBeUndefined();
-      const made = await store.snapshots.finish(one.id, 1, request);
+      const made = await store.snapshots.finish(one.id, null, request);
       expect(await store.idempotency.get('c', request.key)).toMatchObject({ answer: { status: 201, body: made } });
-      await expect(store.snapshots.finish(two.id, 1, request)).rejects.toMatchObject({ code: 'idempotency_in_progress' });
+      await expect(store.snapshots.finish(two.id, null, request)).rejects.toMatchObject({
+        code: 'idempotency_in_progress',
+      });
       expect((await store.snapshots.get(two.id))?.state).toBe('making');
       expect(await headOf(sandbox)).toBe(one.id);
     });

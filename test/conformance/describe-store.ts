@@ -4,6 +4,7 @@ import { openStore, type Store, type StoreLocation } from '../../packages/server
 import { describeJobs } from './describe-jobs.ts';
 import { describePools } from './describe-pools.ts';
 import { describeSnapshots } from './describe-snapshots.ts';
+import { describeToolCalls } from './describe-tool-calls.ts';
 import { ada, makeDestroyed, makeReady, newAttempt, newSandbox, noLimits, outcomes, put } from './store-fixtures.ts';
 
 /** One suite for both engines: the laws of the store, one test each. */
@@ -290,6 +291,7 @@ export function describeStore(
 
     describeSnapshots(() => store);
     describeJobs(() => store);
+    describeToolCalls(() => store);
     describePools(() => store);
   });
 }

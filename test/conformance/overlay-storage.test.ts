@@ -7,6 +7,7 @@ import { mountsBelow } from '../../packages/server/src/storage/layered/mounts.ts
 import { OverlayStorage } from '../../packages/server/src/storage/overlay/overlay-storage.ts';
 import { describeLayered } from './describe-layered.ts';
 import { describeStorage } from './describe-storage.ts';
+import { describeStorageKills } from './describe-storage-kills.ts';
 import { host, isRoot, type LayeredKind, type LayeredWorld, layeredWorld } from './layered-world.ts';
 
 const never = () => new AbortController().signal;
@@ -22,6 +23,7 @@ if (isRoot) describeStorage('overlay', () => layeredWorld(overlay()));
 if (isRoot) describeStorage('overlay with a disk in advance', () => layeredWorld(overlay({ spare: true })));
 else test.skip('storage overlay: mounting needs root', () => {});
 describeLayered(overlay());
+describeStorageKills(overlay());
 
 describe.runIf(isRoot)('overlay storage', () => {
   const made: LayeredWorld[] = [];

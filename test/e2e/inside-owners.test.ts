@@ -122,3 +122,16 @@ describe.skipIf(reason !== undefined)('a WebSocket', () => {
     await expect(reading).rejects.toMatchObject({ code: 'unauthenticated' });
   });
 });
+
+describe.skipIf(reason !== undefined)('a paused sandbox that use resumes', () => {
+  test('is left alone by those who may only look', async () => {
+    const { body: made } = await as('use', 'POST', '/v1/sandboxes', { autoResume: true });
+    await as('use', 'POST', `/v1/sandboxes/${made.id}/pause`, {});
+    const look = (key: string) => as(key, 'GET', `/v1/sandboxes/${made.id}/files/stat?path=/etc`);
+    for (const key of ['read', 'bob']) expect(await look(key)).toMatchObject({ body: { code: 'sandbox_paused' } });
+    expect((await look('evil')).status).toBe(404);
+    expect((await as('use', 'GET', `/v1/sandboxes/${made.id}`)).body.state).toBe('paused');
+    expect((await look('use')).status).toBe(200);
+    expect((await as('use', 'GET', `/v1/sandboxes/${made.id}`)).body.state).toBe('ready');
+  });
+});

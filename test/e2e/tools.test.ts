@@ -69,6 +69,11 @@ describe.skipIf(reason !== undefined)('files', () => {
     expect(textOf(cut)).toHaveLength(100);
   });
 
+  test('a search whose time is up is ended', async () => {
+    const answer = await run('grep', { pattern: 'no such words', path: '/usr' }, { timeoutSeconds: 0.01 });
+    expect(answer).toMatchObject({ exitCode: 124, timedOut: true, error: null });
+  });
+
   test('what is not text comes as bytes, and bytes can be written', async () => {
     const base64 = Buffer.from([137, 80, 78, 71, 0, 255]).toString('base64');
     await run('write_file', { path: at('a.png'), content: base64, encoding: 'base64', mode: 0o600 });
@@ -135,6 +140,12 @@ describe.skipIf(reason !== undefined)('bash', () => {
     expect(textOf(answer)).toMatch(/^\d+\n$/);
     expect(answer.durationMs).toBeLessThan(30_000);
     await world.sandbox.exec(`kill ${Number(textOf(answer))}`);
+  });
+
+  test('that is not there is told as such, with what to do', async () => {
+    const answer = await run('bash', { command: 'true', env: { PATH: '/nowhere' } });
+    expect(answer).toMatchObject({ exitCode: 127, error: { code: 'tool_not_available' } });
+    expect(answer.error?.hint).toContain('`bash`');
   });
 
   test('limits of its resources are those of its processes', async () => {

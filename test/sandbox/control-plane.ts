@@ -57,6 +57,7 @@ export const elsewhere: Profile = {
 
 /** The control plane without HTTP, over one database file and one fake backend that outlive it. */
 export interface ControlPlane {
+  readonly work: WorkContext;
   readonly store: Store;
   readonly driver: FakeDriver;
   readonly backend: FakeBackend;
@@ -125,6 +126,7 @@ export async function controlPlane(options: PlaneOptions = {}): Promise<ControlP
     const keeper = new SnapshotKeeper(work, new Snapshots(work, sandboxes));
     const reconciler = new Reconciler({ work, runner, expiry, keeper, drivers: [driver] });
     return {
+      work,
       store,
       driver,
       backend,
@@ -143,13 +145,13 @@ export async function controlPlane(options: PlaneOptions = {}): Promise<ControlP
       async restart(changed) {
         // A server that was killed does nothing more, neither to the backend nor to the database.
         for (const step of fakeSteps) driver.faults.plan(step, { kind: 'wedge' }, Number.POSITIVE_INFINITY);
-        pools.stop();
+        void pools.stop();
         stores.splice(stores.indexOf(store), 1);
         await store.close();
         return start(changed);
       },
       async close() {
-        pools.stop();
+        await pools.stop();
         for (const one of stores) await one.close();
         rmSync(folder, { recursive: true });
       },

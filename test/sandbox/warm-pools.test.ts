@@ -180,7 +180,7 @@ describe('refilling', () => {
   test('ends with the server, and claims do not', async () => {
     await open();
     await isFull();
-    plane.pools.stop();
+    await plane.pools.stop();
     const before = await membersNow();
     expect(before).toContain((await create()).id);
     await new Promise((resolve) => setTimeout(resolve, 80));

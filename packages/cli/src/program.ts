@@ -17,6 +17,7 @@ import { addKill, addPs } from './commands/processes.ts';
 import { addProfile } from './commands/profile.ts';
 import { addServe } from './commands/serve.ts';
 import { addAttach, addShell } from './commands/shell.ts';
+import { addSnapshotContent } from './commands/snapshot-content.ts';
 import { addSnapshots } from './commands/snapshots.ts';
 import { addSpec } from './commands/spec.ts';
 import { addStats } from './commands/stats.ts';
@@ -66,7 +67,7 @@ export function buildProgram(invocation: Invocation, screen: Screen, outcome: { 
   addFiles(program, context);
   addTool(program, context);
   addTravel(program, context);
-  addSnapshots(program, context);
+  addSnapshotContent(addSnapshots(program, context), context);
   addEvents(program, context);
   addSpec(program, context);
   addProfile(program, context);

@@ -54,9 +54,9 @@ function responseOf(incoming: IncomingMessage): Response {
 
 /** The reader sets the pace: what it has not taken stays in the socket. */
 function bodyOf(incoming: IncomingMessage): ReadableStream<Uint8Array> {
+  let over = false;
   return new ReadableStream<Uint8Array>({
     start(controller) {
-      let over = false;
       incoming.on('data', (chunk: Buffer) => {
         if (over) return;
         controller.enqueue(new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.byteLength));
@@ -80,6 +80,8 @@ function bodyOf(incoming: IncomingMessage): ReadableStream<Uint8Array> {
       incoming.resume();
     },
     cancel() {
+      // Its end may be on the way already, and must find nobody.
+      over = true;
       incoming.destroy();
     },
   });

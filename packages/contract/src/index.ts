@@ -11,6 +11,8 @@ export * from './api/routes.ts';
 export * from './api/sandbox-routes.ts';
 export * from './api/sandbox-shape.ts';
 export * from './api/signals.ts';
+export * from './api/snapshot-content-routes.ts';
+export * from './api/snapshot-content-shape.ts';
 export * from './api/snapshot-routes.ts';
 export * from './api/snapshot-shape.ts';
 export * from './api/system-routes.ts';

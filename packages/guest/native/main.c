@@ -1,4 +1,4 @@
-/* One program, several modes: `guest` inside a sandbox, `relay` beside it, `host`, `unpack` and `copy` beside the server. */
+/* One program, several modes: `guest` inside a sandbox, `relay` beside it, and the others beside the server. */
 #include <stdio.h>
 #include <string.h>
 
@@ -6,14 +6,18 @@
 #include "guest/version.h"
 #include "host/host.h"
 #include "tree/copy.h"
+#include "tree/diff.h"
+#include "tree/pack.h"
 #include "unpack/unpack.h"
 
 static const char usage[] =
   "usage: caisson-guest guest --sandbox ID (--socket PATH | --relay NAME) [--incarnation N] [--secret-fd N] [--create-user] [--directory PATH]\n"
   "       caisson-guest relay --relay NAME\n"
   "       caisson-guest host [--lock FILE]\n"
-  "       caisson-guest unpack FOLDER [--max-bytes N] [--max-entries N] < archive.tar\n"
+  "       caisson-guest unpack FOLDER [--max-bytes N] [--max-entries N] [--access-lists 1] < archive.tar\n"
   "       caisson-guest copy FROM TO\n"
+  "       caisson-guest pack FOLDER [--max-bytes N] [--max-entries N] > archive.tar\n"
+  "       caisson-guest diff BEFORE AFTER [--changes BEFORE AFTER] [--below PATH] [--after PATH] [--max-items N] [--max-ms N]\n"
   "       caisson-guest version\n";
 
 int main(int argc, char **argv) {
@@ -23,6 +27,8 @@ int main(int argc, char **argv) {
   else if (argc >= 2 && strcmp(argv[1], "host") == 0) result = host_main(argc - 2, argv + 2);
   else if (argc >= 3 && strcmp(argv[1], "unpack") == 0) result = unpack_main(argc - 2, argv + 2);
   else if (argc >= 2 && strcmp(argv[1], "copy") == 0) result = copy_main(argc - 2, argv + 2);
+  else if (argc >= 3 && strcmp(argv[1], "pack") == 0) result = pack_main(argc - 2, argv + 2);
+  else if (argc >= 4 && strcmp(argv[1], "diff") == 0) result = diff_main(argc - 2, argv + 2);
   else if (argc == 2 && strcmp(argv[1], "version") == 0) result = puts(guest_version) < 0;
   if (result == 2) fputs(usage, stderr);
   return result;

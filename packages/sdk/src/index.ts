@@ -6,11 +6,14 @@ export {
   CaissonError,
   type CaissonEvent,
   type CreateSandbox,
+  type Diff,
+  type DiffItem,
   type Doctor,
   type ErrorCode,
   type ExecRequest,
   type ExecResult,
   type FieldProblem,
+  type FileDiff,
   type FileEdit,
   type FileEntry,
   type GrepMatch,
@@ -36,6 +39,7 @@ export {
   type ToolInput,
   type ToolName,
   type ToolProgress,
+  type TreeNode,
   type WatchBatch,
 } from '@caisson/contract';
 export type { Attachment, AttachOptions } from './attachment.ts';
@@ -69,6 +73,13 @@ export {
   type TurnRequest,
 } from './sandbox-handle.ts';
 export type { ForkRequest, PageOptions, RollbackOptions, Sandboxes, SandboxFilter } from './sandboxes.ts';
+export type {
+  DiffOptions,
+  DiffPageOptions,
+  ImportOptions,
+  SnapshotArchive,
+  SnapshotContent,
+} from './snapshot-content.ts';
 export type { RestoreRequest, SnapshotFilter, Snapshots } from './snapshots.ts';
 export type { RunToolOptions, Tools } from './tools.ts';
 export { type Bytes, type CaissonOptions, defaultBaseUrl, type Fetch } from './transport.ts';

@@ -5,6 +5,7 @@ import { given } from './given.ts';
 import { eachItem, type Page } from './pages.ts';
 import type { SandboxHandle } from './sandbox-handle.ts';
 import type { PageOptions, Sandboxes } from './sandboxes.ts';
+import { SnapshotContent } from './snapshot-content.ts';
 
 /** Which snapshots; all that is given must fit. */
 export interface SnapshotFilter {
@@ -19,11 +20,12 @@ export interface SnapshotFilter {
 export type RestoreRequest = NonNullable<CallInput<'snapshot.restore'>['body']>;
 
 /** Snapshots of the caller's project; also those whose sandbox is gone. */
-export class Snapshots {
+export class Snapshots extends SnapshotContent {
   readonly #connection: Connection;
   readonly #sandboxes: Sandboxes;
 
   constructor(connection: Connection, sandboxes: Sandboxes) {
+    super(connection);
     this.#connection = connection;
     this.#sandboxes = sandboxes;
   }

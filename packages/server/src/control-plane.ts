@@ -20,6 +20,8 @@ import { Stillness } from './sandbox/stillness.ts';
 import { Tools } from './sandbox/tools/tools.ts';
 import { WarmPools } from './sandbox/warm-pools.ts';
 import { type Deadlines, defaultDeadlines, type WorkContext } from './sandbox/work-context.ts';
+import { Archives } from './snapshot-content/archives.ts';
+import { Diffs } from './snapshot-content/diffs.ts';
 import type { StorageWanted } from './storage-choice.ts';
 import type { Limits } from './store/limits.ts';
 import { openStore, type Store } from './store/store.ts';
@@ -49,6 +51,8 @@ export interface ControlPlane {
   readonly guests: Guests;
   readonly snapshots: Snapshots;
   readonly branches: Branches;
+  readonly diffs: Diffs;
+  readonly archives: Archives;
   readonly attachments: Attachments;
   readonly tools: Tools;
   readonly reconciler: Reconciler;
@@ -120,6 +124,8 @@ async function assemble(
     snapshotAfter: (sandbox, call) => snapshots.tool(sandbox, call),
   });
   const branches = new Branches({ work, runner, sandboxes, snapshots, profiles, limits, host });
+  const diffs = new Diffs({ filesystems, sandboxes, snapshots });
+  const archives = new Archives({ store, filesystems, snapshots, profiles, drivers });
   const keeper = new SnapshotKeeper(work, snapshots);
   const reconciler = new Reconciler({ work, runner, expiry, keeper, drivers });
   for (const driver of drivers) {
@@ -145,6 +151,8 @@ async function assemble(
     guests,
     snapshots,
     branches,
+    diffs,
+    archives,
     attachments,
     tools,
     reconciler,

@@ -123,8 +123,7 @@ async function shutDown(
   );
   try {
     plane.reconciler.stop(reason);
-    plane.pools.stop();
-    await Promise.all([heartbeat.stop(), closeApps()]);
+    await Promise.all([plane.pools.stop(), heartbeat.stop(), closeApps()]);
     if (options.destroyOnExit) await plane.sandboxes.endAll('its server ended');
     await plane.runner.idle();
   } catch (error) {

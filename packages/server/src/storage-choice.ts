@@ -6,6 +6,7 @@ import type { DataFolder } from './data-folder.ts';
 import { BtrfsStorage } from './storage/btrfs/btrfs-storage.ts';
 import { OverlayStorage } from './storage/overlay/overlay-storage.ts';
 import type { Storage } from './storage/storage.ts';
+import { ZfsStorage } from './storage/zfs/zfs-storage.ts';
 
 export const storageNames = ['auto', 'btrfs', 'overlay', 'zfs'] as const;
 
@@ -39,7 +40,10 @@ export async function chooseStorage(
   const make: Record<StorageName, () => Storage> = {
     overlay: () => new OverlayStorage({ pool: folder.file('storage'), mounts, host, spare: true }),
     btrfs: () => new BtrfsStorage({ data: folder.path, pool: join(runtime, 'pool'), mounts, host }),
-    zfs: () => openZfs(zfsDataset),
+    zfs: () => {
+      if (zfsDataset === undefined) throw new CaissonError('request_invalid', 'zfs needs a dataset: --zfs-dataset');
+      return new ZfsStorage({ pool: folder.file('zfs'), dataset: zfsDataset, mounts, host });
+    },
   };
   const kept = await storageInUse(folder, make);
   if (kept !== undefined && wanted !== 'auto' && wanted !== kept) {
@@ -103,8 +107,4 @@ function remember(folder: DataFolder, storage: StorageName): void {
   const file = folder.file('storage.json');
   writeFileSync(`${file}.new`, `${JSON.stringify({ storage })}\n`, { mode: 0o600 });
   renameSync(`${file}.new`, file);
-}
-
-function openZfs(dataset: string | undefined): Storage {
-  throw new CaissonError('storage_failed', `zfs is not there yet for ${dataset}`);
 }

@@ -45,9 +45,23 @@ export function sandboxText(screen: Screen, sandbox: Sandbox): string {
     ['ready', timeText(sandbox.readyAt)],
     ['expires', timeText(sandbox.expiresAt)],
   );
+  const byItself = policyText(sandbox);
+  if (byItself !== '') entries.push(['by itself', byItself]);
   for (const [key, value] of Object.entries(sandbox.labels)) entries.push(['label', `${key}=${value}`]);
   for (const notice of sandbox.notices) entries.push(['notice', notice]);
   return pairs(entries);
+}
+
+/** What happens without anybody asking for it. */
+function policyText({ policy }: Sandbox): string {
+  const { autoPauseSeconds, autoResume, perTool } = policy;
+  return [
+    autoPauseSeconds === null ? '' : `paused after ${autoPauseSeconds} s without use`,
+    autoResume ? 'resumed by use' : '',
+    perTool ? 'a snapshot after each tool' : '',
+  ]
+    .filter(Boolean)
+    .join(', ');
 }
 
 export function attemptTable(attempts: readonly AttemptSummary[]): string {

@@ -3,6 +3,7 @@ import { poolRoutes } from './pool-routes.ts';
 import { processRoutes } from './process-routes.ts';
 import type { IsJson, Route } from './route.ts';
 import { sandboxRoutes } from './sandbox-routes.ts';
+import { snapshotContentRoutes } from './snapshot-content-routes.ts';
 import { snapshotRoutes } from './snapshot-routes.ts';
 import { systemRoutes } from './system-routes.ts';
 import { toolRoutes } from './tool-routes.ts';
@@ -13,6 +14,7 @@ export const routes = {
   ...processRoutes,
   ...fileRoutes,
   ...snapshotRoutes,
+  ...snapshotContentRoutes,
   ...toolRoutes,
   ...poolRoutes,
   ...systemRoutes,

@@ -177,21 +177,30 @@ static void encode_block(uint8_t *block, const struct tar_member *m, const char 
   block[at_sum + 7] = ' ';
 }
 
-static size_t put_record(char *out, const char *key, const char *value) {
-  size_t body = strlen(key) + strlen(value) + 3, length = body;
+size_t tar_put_record(char *out, const char *key, const void *value, size_t size) {
+  size_t body = strlen(key) + size + 3, length = body;
   /* The length counts its own digits. */
   for (size_t digits = 1, power = 10;; digits++, power *= 10) {
     length = body + digits;
     if (length < power) break;
   }
-  sprintf(out, "%zu %s=%s\n", length, key, value);
+  char *at = out + sprintf(out, "%zu %s=", length, key);
+  memcpy(at, value, size);
+  at[size] = '\n';
   return length;
 }
 
-size_t tar_encode(const struct tar_member *m, uint8_t out[32 * tar_block]) {
+static size_t put_record(char *out, const char *key, const char *value) {
+  return tar_put_record(out, key, value, strlen(value));
+}
+
+size_t tar_encode(const struct tar_member *m, uint8_t out[32 * tar_block]) { return tar_encode_with(m, "", 0, out); }
+
+size_t tar_encode_with(const struct tar_member *m, const char *given, size_t given_size, uint8_t *out) {
   char digits[24];
   char *records = (char *)out + tar_block;
-  size_t size = 0;
+  size_t size = given_size;
+  memcpy(records, given, given_size);
   if (strlen(m->path) > 100) size += put_record(records + size, "path", m->path);
   if (strlen(m->link) > 100) size += put_record(records + size, "linkpath", m->link);
   if (m->size > 077777777777ull) {

@@ -18,6 +18,10 @@ struct tar_member {
 bool tar_decode(const uint8_t block[tar_block], struct tar_member *member, bool *zero);
 /* The blocks of one header, with a pax header before it where a value does not fit; their size. */
 size_t tar_encode(const struct tar_member *member, uint8_t out[32 * tar_block]);
+/* The same with records of one's own in the pax header, for which `out` has room besides. */
+size_t tar_encode_with(const struct tar_member *member, const char *records, size_t size, uint8_t *out);
+/* One record of a pax header; its size. */
+size_t tar_put_record(char *out, const char *key, const void *value, size_t size);
 /* Takes the records of a pax header into the member; false when they are malformed. */
 bool tar_apply_pax(struct tar_member *member, const char *text, size_t size);
 /*

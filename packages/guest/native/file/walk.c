@@ -1,6 +1,5 @@
 #include "walk.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -10,46 +9,7 @@
 #include "ignore.h"
 #include "temporary.h"
 
-enum {
-  /* Names of one directory held at once; a directory with more is cut, or sorting it could take all memory. */
-  names_max = 2000000,
-  levels_max = 2048,
-};
-
-static int compare(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
-
-void names_free(struct names *names) {
-  for (size_t i = 0; i < names->count; i++) free(names->list[i]);
-  free(names->list);
-  *names = (struct names){NULL, 0};
-}
-
-bool names_read(int directory, struct names *names) {
-  *names = (struct names){NULL, 0};
-  int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  DIR *stream = fd < 0 ? NULL : fdopendir(fd);
-  if (stream == NULL) {
-    if (fd >= 0) close(fd);
-    return false;
-  }
-  size_t capacity = 0;
-  struct dirent *found;
-  while (names->count < names_max && (found = readdir(stream)) != NULL) {
-    if (strcmp(found->d_name, ".") == 0 || strcmp(found->d_name, "..") == 0) continue;
-    if (names->count == capacity) {
-      capacity = capacity == 0 ? 64 : capacity * 2;
-      char **grown = realloc(names->list, capacity * sizeof *grown);
-      if (grown == NULL) break;
-      names->list = grown;
-    }
-    char *copy = strdup(found->d_name);
-    if (copy == NULL) break;
-    names->list[names->count++] = copy;
-  }
-  closedir(stream);
-  if (names->count > 1) qsort(names->list, names->count, sizeof *names->list, compare);
-  return true;
-}
+enum { levels_max = 2048 };
 
 static bool left_out(const struct walk *walk, const char *name) {
   if (!walk->hidden && name[0] == '.') return true;

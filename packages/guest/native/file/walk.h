@@ -7,6 +7,7 @@
 
 #include <sys/stat.h>
 
+#include "names.h"
 #include "request.h"
 
 enum walk_verdict { WALK_ON, WALK_SKIP, WALK_STOP }; /* SKIP: do not go into this directory */
@@ -26,13 +27,5 @@ struct walk {
 /* Everything below root; `path` is relative to it. 0, or the errno why the root cannot be read. */
 int walk_tree(struct walk *walk, const char *root);
 int walk_tree_at(struct walk *walk, int directory);
-
-/* The names of a directory, sorted by their bytes; NULL and errno. Freed with names_free. */
-struct names {
-  char **list;
-  size_t count;
-};
-bool names_read(int directory, struct names *names);
-void names_free(struct names *names);
 
 #endif

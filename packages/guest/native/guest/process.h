@@ -67,6 +67,7 @@ struct process {
   int64_t started_at;
   uint64_t signal_sequence;
   uint32_t grace_ms;
+  int64_t time_left_ms; /* after the step that is being waited for */
   struct output out[2];
   struct input in;
   struct watch exec; /* end of file: the program runs; four bytes: the errno why not */

@@ -14,7 +14,8 @@
 #include "process.h"
 #include "pty.h"
 
-enum { command_max = 1024, default_grace_ms = 5000 };
+/* A step is how exactly a timeout knows that the sandbox stood still; shorter ones wake the guest more often. */
+enum { command_max = 1024, default_grace_ms = 5000, timeout_step_ms = 1000 };
 
 static size_t count_items(struct slice params, uint16_t tag, size_t *bytes) {
   size_t cursor = 0, count = 0;
@@ -271,6 +272,16 @@ static const struct channel_ops spawn_ops = {.gone = spawn_gone};
 
 static void on_timeout(struct timer *timer);
 
+/*
+ * The time of a process stands still with the sandbox, and nobody tells the guest of that. So it waits in steps: one that
+ * took longer than the whole next one was no waiting, and counts for no more than it should have taken.
+ */
+static void wait_step(struct process *p, int64_t from) {
+  int64_t step = p->time_left_ms < timeout_step_ms ? p->time_left_ms : timeout_step_ms;
+  p->time_left_ms -= step;
+  timer_set(&p->timeout, from + step);
+}
+
 static void begin_life(struct process *p, struct slice params, const struct ends *e) {
   p->exec = (struct watch){.fd = e->exec[0], .ready = on_exec};
   loop_watch(&p->exec, EPOLLIN);
@@ -280,9 +291,9 @@ static void begin_life(struct process *p, struct slice params, const struct ends
   output_open(p, 1, e->ours[2]);
   input_open(p, e->ours[0]);
   p->grace_ms = (uint32_t)message_uint(params, CAISSON_TAG_PROCESS_SPAWN_GRACE_MS, default_grace_ms);
-  uint64_t timeout = message_uint(params, CAISSON_TAG_PROCESS_SPAWN_TIMEOUT_MS, 0);
+  p->time_left_ms = (int64_t)message_uint(params, CAISSON_TAG_PROCESS_SPAWN_TIMEOUT_MS, 0);
   p->timeout.fire = on_timeout;
-  if (timeout > 0) timer_set(&p->timeout, loop_now() + (int64_t)timeout);
+  if (p->time_left_ms > 0) wait_step(p, loop_now());
 }
 
 static void on_timeout(struct timer *timer) {
@@ -290,6 +301,10 @@ static void on_timeout(struct timer *timer) {
   if (p->timed_out) {
     /* Unless the number has become another's: then its group is long gone. */
     if (process_by_pid(p->pid) == p) kill(-p->pid, SIGKILL);
+    return;
+  }
+  if (p->time_left_ms > 0) {
+    wait_step(p, loop_now() - timer->at < timeout_step_ms ? timer->at : loop_now());
     return;
   }
   p->timed_out = true;

@@ -166,11 +166,13 @@ static const struct caisson_message caisson_message_host_mount_overlay = {"host_
 #define CAISSON_TAG_HOST_MOUNT_DISK_FILE 1
 #define CAISSON_TAG_HOST_MOUNT_DISK_TARGET 2
 #define CAISSON_TAG_HOST_MOUNT_DISK_TYPE 3
+#define CAISSON_TAG_HOST_MOUNT_DISK_DATA 4
 static const struct caisson_field caisson_fields_host_mount_disk[] = {
   {1, 5, CAISSON_REQUIRED, 0, CAISSON_NAME, 1, 1, 4095, NULL},
   {2, 5, CAISSON_REQUIRED, 0, CAISSON_NAME, 1, 1, 4095, NULL},
   {3, 4, CAISSON_REQUIRED, 0, CAISSON_PLAIN, 1, 0, 64, NULL},
+  {4, 4, CAISSON_OPTIONAL, 0, CAISSON_PLAIN, 1, 0, 256, NULL},
 };
-static const struct caisson_message caisson_message_host_mount_disk = {"host_mount_disk", caisson_fields_host_mount_disk, 3};
+static const struct caisson_message caisson_message_host_mount_disk = {"host_mount_disk", caisson_fields_host_mount_disk, 4};
 
 #endif

@@ -60,12 +60,13 @@ static int take_free(int file, char path[32]) {
 }
 
 void task_mount_disk(struct slice params, struct outcome *outcome) {
-  char source[4096], target[4096], type[128], device[32];
+  char source[4096], target[4096], type[128], data[512], device[32];
   host_path(params, CAISSON_TAG_HOST_MOUNT_DISK_FILE, source);
   host_path(params, CAISSON_TAG_HOST_MOUNT_DISK_TARGET, target);
   host_path(params, CAISSON_TAG_HOST_MOUNT_DISK_TYPE, type);
+  host_path(params, CAISSON_TAG_HOST_MOUNT_DISK_DATA, data);
   int file = open(source, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
   if (file < 0) return step_failed(outcome, "open");
   if (take_free(file, device) < 0) return step_failed(outcome, "loop device");
-  if (mount(device, target, type, MS_NODEV | MS_NOATIME, "") != 0) step_failed(outcome, "mount");
+  if (mount(device, target, type, MS_NODEV | MS_NOATIME, data) != 0) step_failed(outcome, "mount");
 }

@@ -10,26 +10,19 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "links.h"
+
 enum {
   /* A kind that changes between being looked at and being opened, this often in a row, is no accident. */
   tries_max = 100,
   /* A descriptor of each side for each level, and a frame of the stack. */
   depth_max = 4000,
-  buckets = 65536,
   path_bytes = 4096,
   no_follow = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY,
 };
 
-/* A file that has several names: where its first copy is, from the root of the copy. */
-struct linked {
-  dev_t device;
-  ino_t inode;
-  struct linked *next;
-  char path[];
-};
-/* Not static memory: the other modes of the program keep theirs on few pages. */
-static struct linked **links;
 static int root = -1;
+/* Not static memory: the other modes of the program keep theirs on few pages. */
 static char *path; /* of what is being copied, from the root; cut where it is too long */
 
 __attribute__((noreturn)) static void fail(int error) {
@@ -37,20 +30,9 @@ __attribute__((noreturn)) static void fail(int error) {
   exit(1);
 }
 
-static struct linked *link_of(const struct stat *st) {
-  struct linked *l = links[st->st_ino % buckets];
-  while (l != NULL && (l->inode != st->st_ino || l->device != st->st_dev)) l = l->next;
-  return l;
-}
-
 static void remember(const struct stat *st) {
-  if (st->st_nlink < 2) return;
-  if (strlen(path) == path_bytes - 1) fail(ENAMETOOLONG);
-  struct linked *l = malloc(sizeof *l + strlen(path) + 1);
-  if (l == NULL) fail(ENOMEM);
-  *l = (struct linked){st->st_dev, st->st_ino, links[st->st_ino % buckets]};
-  strcpy(l->path, path);
-  links[st->st_ino % buckets] = l;
+  if (st->st_nlink >= 2 && strlen(path) == path_bytes - 1) fail(ENAMETOOLONG);
+  if (!links_remember(st, path)) fail(ENOMEM);
 }
 
 /* The owner before the mode and the attributes: giving a file away takes those. The times last. */
@@ -123,9 +105,9 @@ static void copy_entry(int from, int to, const char *name, int depth) {
       if (errno == ENOENT) return;
       fail(errno);
     }
-    struct linked *known = S_ISDIR(st.st_mode) || st.st_nlink < 2 ? NULL : link_of(&st);
+    const char *known = links_find(&st);
     if (known != NULL) {
-      if (linkat(root, known->path, to, name, 0) != 0) fail(errno);
+      if (linkat(root, known, to, name, 0) != 0) fail(errno);
       return;
     }
     bool opened = S_ISDIR(st.st_mode) || S_ISREG(st.st_mode);
@@ -158,9 +140,8 @@ int copy_main(int argc, char **argv) {
     setrlimit(RLIMIT_NOFILE, &files);
   }
   umask(0);
-  links = calloc(buckets, sizeof *links);
   path = calloc(path_bytes, 1);
-  if (links == NULL || path == NULL || !copy_prepare()) fail(ENOMEM);
+  if (path == NULL || !links_prepare() || !copy_prepare()) fail(ENOMEM);
   struct stat st;
   int from = open(argv[0], O_RDONLY | O_DIRECTORY | no_follow);
   if (from < 0 || fstat(from, &st) != 0 || mkdir(argv[1], 0700) != 0) fail(errno);

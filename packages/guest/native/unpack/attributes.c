@@ -3,7 +3,12 @@
 #include <string.h>
 #include <sys/xattr.h>
 
+#include "../tree/kept-attributes.h"
 #include "unpack.h"
+
+static bool keeps_access_lists;
+
+void attributes_keep_access_lists(bool keep) { keeps_access_lists = keep; }
 
 static const char prefix[] = "SCHILY.xattr.";
 
@@ -49,6 +54,10 @@ void attributes_read(struct attributes *a, const char *text, size_t size) {
   struct record r;
   for (size_t at = 0; next_record(text, size, &at, &r);) {
     if (key_is(&r, "mtime")) a->mtime_nanoseconds = nanoseconds(&r);
+    if (key_is(&r, "CAISSON.literal")) {
+      a->literal_path = r.value_size == 4 && memcmp(r.value, "path", 4) == 0;
+      a->literal_folders = true;
+    }
     if (key_begins(&r, "GNU.sparse.")) unpack_fail(reason_invalid, 0, "it has a sparse file, which layers must not have");
   }
 }
@@ -58,8 +67,24 @@ void attributes_read(struct attributes *a, const char *text, size_t size) {
  * and labels and lists of the machine that built the image mean nothing here.
  */
 static bool is_kept(const char *name) {
-  if (strcmp(name, "security.capability") == 0) return true;
-  return strncmp(name, "user.", 5) == 0 && strncmp(name, "user.overlay.", 13) != 0;
+  return attribute_is_kept(name) && (keeps_access_lists || !attribute_is_access_list(name));
+}
+
+/* What GNU tar writes for the two characters that a name cannot have in a record. False when it does not fit. */
+static bool attribute_name(char to[256], const struct record *r) {
+  const char *at = r->key + sizeof prefix - 1, *end = r->key + r->key_size;
+  size_t used = 0;
+  while (at < end) {
+    char c = *at++;
+    if (c == '%' && end - at >= 2 && (memcmp(at, "3D", 2) == 0 || memcmp(at, "25", 2) == 0)) {
+      c = *at == '3' ? '=' : '%';
+      at += 2;
+    }
+    if (c == 0 || used == 255) return false;
+    to[used++] = c;
+  }
+  to[used] = 0;
+  return true;
 }
 
 void attributes_apply(const struct attributes *a, int fd, const char *path) {
@@ -68,11 +93,8 @@ void attributes_apply(const struct attributes *a, int fd, const char *path) {
   for (size_t at = 0; next_record(a->text, a->size, &at, &r);) {
     if (!key_begins(&r, prefix)) continue;
     char name[256];
-    size_t size = r.key_size - (sizeof prefix - 1);
-    if (size >= sizeof name) unpack_fail(reason_invalid, 0, "an extended attribute's name is too long: %s", path);
-    memcpy(name, r.key + sizeof prefix - 1, size);
-    name[size] = 0;
-    if (!is_kept(name) || strlen(name) != size) {
+    if (!attribute_name(name, &r)) unpack_fail(reason_invalid, 0, "an extended attribute of %s has no valid name", path);
+    if (!is_kept(name)) {
       unpack_counts.skipped_attributes++;
     } else if (fsetxattr(fd, name, r.value, r.value_size, 0) != 0) {
       unpack_fail(reason_system, errno, "cannot set the attribute %s of %s", name, path);

@@ -295,9 +295,9 @@ void make_member(struct tar_member *m, const struct attributes *a) {
   char *name;
   check_name(m->path, "the name of a member");
   if (m->path[0] == 0) return make_root(m, a);
-  if (has_mark_within(m->path)) unpack_fail(reason_invalid, 0, "a mark of removal is used as a directory: %s", m->path);
+  if (!a->literal_folders && has_mark_within(m->path)) unpack_fail(reason_invalid, 0, "a mark of removal is used as a directory: %s", m->path);
   int directory = open_parent(m->path, &name);
-  if (strncmp(name, ".wh.", 4) == 0) {
+  if (!a->literal_path && strncmp(name, ".wh.", 4) == 0) {
     make_whiteout(directory, name, m->path);
     if (m->type == '0' || m->type == '7') input_exactly(NULL, m->size);
     return;

@@ -125,7 +125,7 @@ static bool next_member(struct extended *e) {
     read_extended(e, &m);
     return true;
   }
-  struct attributes attributes = {NULL, 0, 0};
+  struct attributes attributes = {NULL, 0, 0, false, false};
   take_name(m.path, e->path);
   take_name(m.link, e->link);
   if (e->pax != NULL) {
@@ -168,6 +168,7 @@ int unpack_main(int argc, char **argv) {
     if (i + 1 >= argc || !number(argv[i + 1], &value)) return 2;
     if (strcmp(argv[i], "--max-bytes") == 0) input_limit(value);
     else if (strcmp(argv[i], "--max-entries") == 0) entries_max = value;
+    else if (strcmp(argv[i], "--access-lists") == 0) attributes_keep_access_lists(value != 0);
     else return 2;
   }
   /* Who started it is the one who removes what it made: without them it ends too. */

@@ -42,7 +42,11 @@ struct attributes {
   const char *text; /* NULL: none */
   size_t size;
   long mtime_nanoseconds;
+  /* Names that look like marks and are none: those of its folders, or its own too. */
+  bool literal_folders, literal_path;
 };
+/* Whether access lists are kept: they are those of the sandbox whose changes these are, and mean nothing in an image. */
+void attributes_keep_access_lists(bool keep);
 /* Refuses what would silently give other content, such as sparse files. */
 void attributes_read(struct attributes *a, const char *text, size_t size);
 void attributes_apply(const struct attributes *a, int fd, const char *path);

@@ -74,6 +74,7 @@ export const hostMountDisk = message('host_mount_disk', 'a filesystem in a file'
   file: path(1, 'which'),
   target: path(2, 'where'),
   type: text(3, 64, 'file system'),
+  data: optional(text(4, 256, 'options of the file system')),
 });
 
 /** Most folders that one mount joins; the kernel takes a page of options. */

@@ -9,6 +9,8 @@ import type { Sandboxes } from '../sandbox/sandboxes.ts';
 import type { Snapshots } from '../sandbox/snapshots.ts';
 import type { Tools } from '../sandbox/tools/tools.ts';
 import type { WarmPools } from '../sandbox/warm-pools.ts';
+import type { Archives } from '../snapshot-content/archives.ts';
+import type { Diffs } from '../snapshot-content/diffs.ts';
 import type { IdempotentRequest } from '../store/idempotency.ts';
 import type { Store } from '../store/store.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
@@ -24,6 +26,8 @@ export interface ApiContext {
   readonly guests: Guests;
   readonly snapshots: Snapshots;
   readonly branches: Branches;
+  readonly diffs: Diffs;
+  readonly archives: Archives;
   readonly attachments: Attachments;
   readonly tools: Tools;
   readonly feed: EventFeed;

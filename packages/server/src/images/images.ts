@@ -91,6 +91,12 @@ export class Images {
     return this.#working.run(key, options, (signal, progress) => this.#make(os, credentials, signal, progress));
   }
 
+  /** For whoever takes layers out of here, or brings some. */
+  async workshop(): Promise<Workshop & { readonly guestProgram: string }> {
+    await this.#workshop.drafts.open();
+    return { ...this.#workshop, guestProgram: this.#options.guestProgram };
+  }
+
   /** Removes what a killed process left half-made. Called before anything else. */
   async recover(signal: AbortSignal): Promise<readonly string[]> {
     signal.throwIfAborted();

@@ -33,6 +33,8 @@ export interface UnpackOptions {
   readonly guestProgram: string;
   readonly maxBytes: number;
   readonly maxEntries: number;
+  /** Whether they are the changes of a sandbox, whose access lists are kept; those of an image mean nothing here. */
+  readonly accessLists?: boolean;
   readonly signal: AbortSignal;
 }
 
@@ -47,8 +49,9 @@ export async function unpackTar(
   folder: string,
   options: UnpackOptions,
 ): Promise<UnpackCounts> {
-  const { guestProgram, maxBytes, maxEntries, signal } = options;
+  const { guestProgram, maxBytes, maxEntries, accessLists = false, signal } = options;
   const args = ['unpack', folder, '--max-bytes', String(maxBytes), '--max-entries', String(maxEntries)];
+  if (accessLists) args.push('--access-lists', '1');
   const child = spawn(guestProgram, args, { stdio: ['pipe', 'pipe', 'pipe'], env: {}, signal, killSignal: 'SIGKILL' });
   let answer = '';
   let words = '';

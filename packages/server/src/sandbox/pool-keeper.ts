@@ -5,7 +5,7 @@ import type { NewSandbox } from '../store/sandboxes.ts';
 import { newAttempt } from './compose.ts';
 import type { PoolMembers } from './pool-members.ts';
 import { policyOf } from './profile-policy.ts';
-import type { Runner } from './runner.ts';
+import type { Operation, Runner } from './runner.ts';
 import type { PoolPlan, WarmPool } from './warm-pool.ts';
 import type { WorkContext } from './work-context.ts';
 
@@ -39,6 +39,7 @@ export class PoolKeeper {
   #lastAsked = 0;
   #heldSince: number | undefined;
   #isStopped = false;
+  readonly #entering = new Set<Promise<Operation>>();
 
   constructor(context: PoolKeeperContext, members: PoolMembers) {
     this.#context = context;
@@ -50,10 +51,12 @@ export class PoolKeeper {
     this.wake();
   }
 
-  stop(): void {
+  /** Begins nothing any more. Resolves when everything that was begun has its record, by which others find it. */
+  async stop(): Promise<void> {
     this.#isStopped = true;
     clearTimeout(this.#timer);
     this.#context.runner.onEnded = undefined;
+    await Promise.allSettled(this.#entering);
   }
 
   /** Somebody asked for a member: what is to be done for the pools waits a little. */
@@ -134,13 +137,17 @@ export class PoolKeeper {
     const id = newId('sandbox');
     this.#members.begin(id, pool);
     try {
-      pool.image = await this.#imageOf(plan);
       const record = this.#recordOf(id, pool, plan);
       // Tenants have limits of their own; the system has the bounds of its pools, and the host's.
       const unlimited = { ...limits, sandboxesPerTenant: null };
-      const insert = async () =>
-        (await work.store.sandboxes.create(record, newAttempt('create', plan.composed), unlimited)).sandbox;
-      await (await runner.enter(id, insert, 'create', 'provisioning', {})).done;
+      const insert = async () => {
+        if (plan.driver.capabilities.storage === 'ours') await work.filesystems?.room.require();
+        return (await work.store.sandboxes.create(record, newAttempt('create', plan.composed), unlimited)).sandbox;
+      };
+      const entering = runner.enter(id, insert, 'create', 'provisioning', {});
+      this.#entering.add(entering);
+      const { done } = await entering.finally(() => this.#entering.delete(entering));
+      await done;
       pool.made();
     } catch (error) {
       if (!hasCode(error, 'shutting_down')) pool.failed(error, Date.now());
@@ -167,15 +174,17 @@ export class PoolKeeper {
       expiresAt: null,
       policy: policyOf(undefined, {}),
       pool: key,
-      poolImage: pool.image ?? null,
     };
   }
 
   /** A tag may mean another image by now; members of the old one are then replaced. */
   #followImage(pool: WarmPool, now: number): void {
-    if (!pool.plan || pool.ready.length === 0 || now < pool.imageDueAt) return;
+    const { filesystems, deadlines } = this.#context.work;
+    const blueprint = pool.plan?.composed.blueprint;
+    if (!blueprint || !filesystems?.hasChangingImage(blueprint)) return;
+    if (pool.ready.length === 0 || now < pool.imageDueAt) return;
     pool.imageDueAt = now + imageLookMs;
-    this.#imageOf(pool.plan).then(
+    filesystems.imageDigest(blueprint, AbortSignal.timeout(deadlines.prepareMs)).then(
       (image) => {
         pool.image = image;
         this.wake();
@@ -183,12 +192,5 @@ export class PoolKeeper {
       // A registry that does not answer says nothing about what it has.
       () => {},
     );
-  }
-
-  /** The image of the next member, where its name may mean another one tomorrow. */
-  async #imageOf({ composed: { blueprint } }: PoolPlan): Promise<string | null> {
-    const { filesystems, deadlines } = this.#context.work;
-    if (!filesystems?.hasChangingImage(blueprint)) return null;
-    return filesystems.imageDigest(blueprint, AbortSignal.timeout(deadlines.prepareMs));
   }
 }

@@ -49,6 +49,8 @@ export class PoolMembers {
       this.#pools.set(id, pool);
       pool.making.delete(id);
       pool.ready.push({ id, madeAt: Date.parse(sandbox.createdAt), image });
+      // Whoever was made last knows best what the name of the image means.
+      if (pool.image !== undefined) pool.image = image;
     }
   }
 

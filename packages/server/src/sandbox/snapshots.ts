@@ -13,6 +13,7 @@ import type { Storage } from '../storage/storage.ts';
 import type { IdempotentRequest } from '../store/idempotency.ts';
 import {
   asSnapshot,
+  type ForeignSnapshot,
   type NewSnapshot,
   type SnapshotFilter,
   type SnapshotInputs,
@@ -96,6 +97,21 @@ export class Snapshots {
     // Nobody waits for what there is too much of.
     if (wanted.kind === 'turn' || wanted.kind === 'tool') void this.#prune(sandbox, wanted.kind).catch(() => {});
     return snapshot;
+  }
+
+  /** Keeps one that comes from elsewhere, whose files `fill` brings. What fails leaves nothing. */
+  async adopt(snapshot: ForeignSnapshot, fill: () => Promise<void>): Promise<Snapshot> {
+    this.#atWork.add(snapshot.id);
+    try {
+      await this.#store.snapshots.beginForeign(snapshot);
+      await fill();
+      return await this.#store.snapshots.finish(snapshot.id, null);
+    } catch (error) {
+      await this.discard(snapshot.id).catch(() => {});
+      throw error;
+    } finally {
+      this.letGo(snapshot.id);
+    }
   }
 
   async get(caller: Caller, id: string): Promise<Snapshot> {

@@ -26,8 +26,8 @@ export interface PoolPlan {
 export interface PoolMember {
   readonly id: Id<'sandbox'>;
   readonly madeAt: number;
-  /** Of which image its files are, where a name may mean another one tomorrow. */
-  readonly image: string | null;
+  /** The digest of the image that its files began from. */
+  readonly image: string | undefined;
 }
 
 /** The pool of one profile: who is in it and how many there shall be. It decides; `WarmPools` acts. */
@@ -40,8 +40,8 @@ export class WarmPool {
   readonly #demand = new PoolDemand();
   bounds: PoolBounds;
   isSet: boolean;
-  /** The image of new members; undefined while it is not known. */
-  image: string | null | undefined;
+  /** What the name of its image means now, where that may change. */
+  image: string | undefined;
   imageDueAt = 0;
   #taken = 0;
   #misses = 0;

@@ -53,9 +53,9 @@ export class WarmPools {
   }
 
   /** Nothing is made or ended any more; claims go on for as long as requests do. */
-  stop(): void {
+  async stop(): Promise<void> {
     this.#unsubscribe();
-    this.#keeper.stop();
+    await this.#keeper.stop();
   }
 
   /** A member that is what was asked for, as the caller's own; or undefined. Fails as `create` would. */

@@ -1,12 +1,14 @@
 import { type CaissonEvent, type Id, type Sandbox, systemOwner } from '@caisson/contract';
-import { type NewAttempt, replaceInputs } from './attempts.ts';
+import type { ExpressionBuilder } from 'kysely';
+import { type AttemptImage, type NewAttempt, replaceInputs } from './attempts.ts';
 import type { Database } from './database.ts';
 import type { EventLog } from './events.ts';
 import { type IdempotentRequest, insertIdempotency } from './idempotency.ts';
 import { type Limits, movePlace } from './limits.ts';
-import { toSandbox } from './sandbox-row.ts';
+import { type SandboxRow, toSandbox } from './sandbox-row.ts';
 import { sandboxTransaction } from './sandbox-transaction.ts';
 import type { NewSandbox } from './sandboxes.ts';
+import type { Schema } from './schema.ts';
 
 export interface PoolBounds {
   readonly min: number;
@@ -17,7 +19,8 @@ export interface PoolBounds {
 export interface Member {
   readonly sandbox: Sandbox;
   readonly pool: string | null;
-  readonly image: string | null;
+  /** The digest of the image that its files began from, once it has any. */
+  readonly image: string | undefined;
 }
 
 /** What a member becomes: everything of a new sandbox but what it is made of, which it has. */
@@ -78,7 +81,6 @@ export class PoolStore {
           notices: JSON.stringify([...new Set([...to.notices, ...(JSON.parse(member.notices) as string[])])]),
           policy: JSON.stringify(to.policy),
           pool: null,
-          pool_image: null,
           sequence: eb('sequence', '+', 1),
           created_at: now,
           updated_at: now,
@@ -122,24 +124,13 @@ export class PoolStore {
 
   /** Everything that is the system's, oldest first. Pools are bounded, and so is this. */
   async members(): Promise<Member[]> {
-    const rows = await this.#database.db
-      .selectFrom('sandboxes')
-      .selectAll()
-      .where('tenant', '=', systemOwner.tenant)
-      .where('state', '<>', 'destroyed')
-      .orderBy('id')
-      .execute();
-    return rows.map((row) => ({ sandbox: toSandbox(row), pool: row.pool, image: row.pool_image }));
+    const rows = await this.#select().where('state', '<>', 'destroyed').orderBy('sandboxes.id').execute();
+    return rows.map(toMember);
   }
 
   async member(id: string): Promise<Member | undefined> {
-    const row = await this.#database.db
-      .selectFrom('sandboxes')
-      .selectAll()
-      .where('id', '=', id)
-      .where('tenant', '=', systemOwner.tenant)
-      .executeTakeFirst();
-    return row && { sandbox: toSandbox(row), pool: row.pool, image: row.pool_image };
+    const row = await this.#select().where('sandboxes.id', '=', id).executeTakeFirst();
+    return row && toMember(row);
   }
 
   /** The bounds that somebody set, by the name of the profile. */
@@ -156,6 +147,21 @@ export class PoolStore {
       .onConflict((conflict) => conflict.column('profile').doUpdateSet(values))
       .execute();
   }
+
+  #select() {
+    const imageOf = (eb: ExpressionBuilder<Schema, 'sandboxes'>) =>
+      eb.selectFrom('attempts').select('image').whereRef('attempts.id', '=', 'sandboxes.attempt').as('image');
+    return this.#database.db
+      .selectFrom('sandboxes')
+      .selectAll()
+      .select(imageOf)
+      .where('tenant', '=', systemOwner.tenant);
+  }
+}
+
+function toMember(row: SandboxRow & { image: string | null }): Member {
+  const image = row.image === null ? undefined : (JSON.parse(row.image) as AttemptImage).digest;
+  return { sandbox: toSandbox(row), pool: row.pool, image };
 }
 
 /** A pool is named by its profile and what its members are made of; the profile comes first. */

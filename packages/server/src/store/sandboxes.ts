@@ -47,7 +47,6 @@ export interface NewSandbox {
   readonly origin?: Sandbox['origin'];
   /** The warm pool that it is made for. */
   readonly pool?: string;
-  readonly poolImage?: string | null;
 }
 
 /** What changes in the record together with a step. */
@@ -385,6 +384,5 @@ function newRow(sandbox: NewSandbox, attempt: Id<'attempt'>, now: number) {
     origin_snapshot: sandbox.origin?.snapshot ?? null,
     head: sandbox.origin?.snapshot ?? null,
     pool: sandbox.pool ?? null,
-    pool_image: sandbox.poolImage ?? null,
   };
 }

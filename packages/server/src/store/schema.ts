@@ -87,9 +87,8 @@ export interface SandboxTable {
   rollback_to: string | null;
   origin_sandbox: string | null;
   origin_snapshot: string | null;
-  /** The warm pool that it is a member of, and which image its files came from where that may change. */
+  /** The warm pool that it is a member of. */
   pool: string | null;
-  pool_image: string | null;
 }
 
 export interface AttemptTable {

@@ -1,5 +1,5 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { chown, mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { chownSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Id, newId } from '@caisson/contract';
 import type { Secrets } from '@caisson/guest';
@@ -32,6 +32,9 @@ export interface ProcessIdentity {
  *
  *   instance.json  secrets.json  config.json  pid  runtime.log  console.log
  *   guest/socket   where its guest dials; the folder is shown to the sandbox, read-only
+ *
+ * It lies in memory, where a call takes microseconds: small files are written at once, since a thread for each of a dozen
+ * calls would cost a launch more than the calls do.
  *
  * Law: a folder with an `instance.json` is an instance; one is moved away in a single step before it is deleted.
  */
@@ -86,8 +89,8 @@ export class InstanceFolder {
 
   /** `guestId`: who root inside is out here. The guest must get to its socket, and no other user, inside or outside. */
   async make(record: InstanceRecord, secrets: Secrets, guestId: number): Promise<void> {
-    await mkdir(this.guest, { recursive: true, mode: 0o700 });
-    await chown(this.guest, guestId, guestId);
+    mkdirSync(this.guest, { recursive: true, mode: 0o700 });
+    chownSync(this.guest, guestId, guestId);
     await this.writeSecrets(secrets);
     await this.write(record);
   }
@@ -102,7 +105,7 @@ export class InstanceFolder {
   }
 
   async writeConfig(config: unknown): Promise<void> {
-    await writeFile(join(this.path, 'config.json'), JSON.stringify(config), { mode: 0o600 });
+    writeFileSync(join(this.path, 'config.json'), JSON.stringify(config), { mode: 0o600 });
   }
 
   readSecrets(): Secrets | undefined {
@@ -164,7 +167,7 @@ export class InstanceFolder {
 
   async #writeJson(file: string, value: unknown): Promise<void> {
     const place = join(this.path, file);
-    await writeFile(`${place}.new`, JSON.stringify(value), { mode: 0o600 });
-    await rename(`${place}.new`, place);
+    writeFileSync(`${place}.new`, JSON.stringify(value), { mode: 0o600 });
+    renameSync(`${place}.new`, place);
   }
 }

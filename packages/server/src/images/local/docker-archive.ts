@@ -55,5 +55,5 @@ export async function readDockerArchive(
     );
   const digest = digestOf(bytes);
   const layers = entry.Layers.map((name, n) => ({ diffId: diffIds[n] ?? '', open: () => tree.read(name) }));
-  return { digest, rootDigest: digest, config, layers };
+  return { digest, rootDigest: digest, config, layers, annotations: {} };
 }

@@ -25,12 +25,14 @@ export interface ImageContent {
   readonly rootDigest: string;
   readonly config: Config;
   readonly layers: readonly LayerContent[];
+  readonly annotations: Readonly<Record<string, string>>;
 }
 
 export interface LayerContent {
   readonly diffId: string;
   /** Compressed. Absent where the source does not promise it. */
   readonly size?: number;
+  readonly annotations?: Readonly<Record<string, string>>;
   readonly open: (signal: AbortSignal) => AsyncIterable<Uint8Array>;
 }
 
@@ -76,9 +78,10 @@ export async function readImage(
   const layers = manifest.layers.map((descriptor, n) => ({
     diffId: diffIds[n] ?? '',
     size: descriptor.size,
+    annotations: descriptor.annotations ?? {},
     open: (reader: AbortSignal) => verified(source.blob(descriptor, reader), descriptor),
   }));
-  return { digest, rootDigest, config, layers };
+  return { digest, rootDigest, config, layers, annotations: manifest.annotations ?? {} };
 }
 
 function checkSize(layers: readonly Descriptor[], what: string, bounds: ImageBounds): void {

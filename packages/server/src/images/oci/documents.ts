@@ -29,6 +29,7 @@ export const manifestSchema = z.object({
   schemaVersion: z.literal(2),
   config: descriptorSchema,
   layers: z.array(descriptorSchema),
+  annotations: z.record(z.string(), z.string()).optional(),
 });
 
 export const configSchema = z.object({
@@ -54,6 +55,8 @@ export type Config = z.infer<typeof configSchema>;
 export const mediaTypes = {
   ociIndex: 'application/vnd.oci.image.index.v1+json',
   ociManifest: 'application/vnd.oci.image.manifest.v1+json',
+  ociConfig: 'application/vnd.oci.image.config.v1+json',
+  ociLayer: 'application/vnd.oci.image.layer.v1.tar',
   dockerList: 'application/vnd.docker.distribution.manifest.list.v2+json',
   dockerManifest: 'application/vnd.docker.distribution.manifest.v2+json',
 } as const;

@@ -1,4 +1,4 @@
-import { CaissonError, type ErrorCode, hasCode, type ToolName, type ToolRequest } from '@caisson/contract';
+import { CaissonError, type ErrorCode, hasCode, type ToolName, type ToolRequest, tools } from '@caisson/contract';
 import { timedOutCode } from './run-program.ts';
 import { type ToolContext, type ToolResult, type ToolWork, text } from './tool.ts';
 import { toolWorks } from './tool-works.ts';
@@ -33,8 +33,8 @@ export async function perform(
   context: Omit<ToolContext, 'signal' | 'timeoutMs' | 'maxBytes' | 'user' | 'resources'>,
 ): Promise<Performed> {
   const timeoutMs = Math.ceil(request.timeoutSeconds * 1000);
-  const timeUp = AbortSignal.timeout(timeoutMs);
-  const signal = AbortSignal.any([timeUp, context.shutdown]);
+  const limit = new TimeLimit(timeoutMs, context.shutdown);
+  const { signal } = limit;
   const { user, resources, maxOutputBytes: maxBytes } = request;
   // The table ties each name to its params; TypeScript cannot follow a name that is not a constant.
   const work = toolWorks[tool] as ToolWork<ToolName>;
@@ -48,11 +48,41 @@ export async function perform(
       return { content: [text(message)], exitCode, error: { code, message, hint } };
     }
     if (context.shutdown.aborted) throw new CaissonError('shutting_down', undefined, { cause: error });
-    // A program has its own time, and says what it wrote in it.
-    if (timeUp.aborted && !(error instanceof CaissonError && error.code === 'shutting_down')) {
+    // A program has its own time, which stands still with the sandbox, and says what it wrote in it.
+    if (limit.isUp && !tools[tool].spawns) {
       const said = `its time of ${request.timeoutSeconds} s was up`;
       return { content: [text(said)], exitCode: timedOutCode, timedOut: true, error: null };
     }
     throw error;
+  } finally {
+    limit.end();
+  }
+}
+
+/** The time of one call. It listens to the server's own signal, which outlives every call, no longer than it must. */
+class TimeLimit {
+  isUp = false;
+  readonly #abort = new AbortController();
+  readonly #shutdown: AbortSignal;
+  readonly #timer: NodeJS.Timeout;
+  readonly #stop = () => this.#abort.abort(this.#shutdown.reason);
+
+  constructor(ms: number, shutdown: AbortSignal) {
+    this.#shutdown = shutdown;
+    this.#timer = setTimeout(() => {
+      this.isUp = true;
+      this.#abort.abort();
+    }, ms);
+    if (shutdown.aborted) this.#stop();
+    else shutdown.addEventListener('abort', this.#stop, { once: true });
+  }
+
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
+
+  end(): void {
+    clearTimeout(this.#timer);
+    this.#shutdown.removeEventListener('abort', this.#stop);
   }
 }

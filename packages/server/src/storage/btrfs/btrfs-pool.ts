@@ -13,6 +13,11 @@ import { firstSize, isShort, largerSize, type Room } from './pool-size.ts';
 /** What statfs(2) calls btrfs. */
 const btrfsType = 0x9123683e;
 
+/**
+ * Seconds from one commit to the next: what was done longer ago outlives a loss of power, and what was deleted longer ago
+ * is being given back. More often would cost whoever writes much.
+ */
+const mountOptions = 'commit=5';
 /** As mount(2) has them. */
 const noDevices = 4;
 const noAccessTimes = 1024;
@@ -29,6 +34,7 @@ export class BtrfsPool {
   readonly #data: string;
   readonly #host: HostClient;
   readonly #firstBytes: number | undefined;
+  readonly #mostBytes: number;
   #opening: Promise<void> | undefined;
   #growing: Promise<void> | undefined;
 
@@ -39,8 +45,11 @@ export class BtrfsPool {
     readonly host: HostClient;
     /** How large a pool in a file begins; by the room on the disk when absent. */
     readonly firstBytes?: number;
+    /** How large it may grow; as far as the disk has room when absent. */
+    readonly mostBytes?: number;
   }) {
-    const { data, mount, host, firstBytes } = options;
+    const { data, mount, host, firstBytes, mostBytes = Number.POSITIVE_INFINITY } = options;
+    this.#mostBytes = mostBytes;
     this.#data = data;
     this.#host = host;
     this.#firstBytes = firstBytes;
@@ -116,7 +125,13 @@ export class BtrfsPool {
   async #mountFile(file: string): Promise<void> {
     const device = await loopDeviceOf(file);
     if (device !== undefined) {
-      const again = { source: device, target: this.folder, type: 'btrfs', flags: noDevices | noAccessTimes, data: '' };
+      const again = {
+        source: device,
+        target: this.folder,
+        type: 'btrfs',
+        flags: noDevices | noAccessTimes,
+        data: mountOptions,
+      };
       const mounted = await this.#host.mount(again).then(
         () => true,
         () => false,
@@ -124,7 +139,7 @@ export class BtrfsPool {
       if (mounted) return;
       await untilLetGo(file);
     }
-    await this.#host.mountDisk({ file, target: this.folder, type: 'btrfs' });
+    await this.#host.mountDisk({ file, target: this.folder, type: 'btrfs', data: mountOptions });
   }
 
   async #format(file: string): Promise<void> {
@@ -157,7 +172,7 @@ export class BtrfsPool {
     const file = this.#file;
     const device = file && (await loopDeviceOf(file));
     const bytes = largerSize(pool, disk);
-    if (!file || !device || bytes === undefined) return;
+    if (!file || !device || bytes === undefined || bytes > this.#mostBytes) return;
     await resizeFile(file, bytes);
     await hostCommand(this.#host, 'losetup', ['-c', device]);
     await hostCommand(this.#host, 'btrfs', ['filesystem', 'resize', 'max', this.folder]);

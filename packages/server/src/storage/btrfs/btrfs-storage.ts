@@ -11,6 +11,7 @@ export class BtrfsStorage extends LayeredStorage {
     readonly mounts: string;
     readonly host: HostClient;
     readonly firstBytes?: number;
+    readonly mostBytes?: number;
   }) {
     const { pool: mount, host } = options;
     super({ ...options, store: new SubvolumeChanges({ pool: new BtrfsPool({ ...options, mount }), host }) });

@@ -140,7 +140,8 @@ export class LayeredStorage implements Storage {
         const own = await this.#store.freeze(place, holding, still, signal);
         // Whoever gave it up has removed its record: it must not be there after all.
         signal.throwIfAborted();
-        await writeRecipe(holding, { ...recipe, ids: null, carriedBytes: own + (recipe.carriedBytes ?? 0) });
+        const carriedBytes = own + (recipe.carriedBytes ?? 0);
+        await writeRecipe(holding, { ...recipe, ids: null, carriedBytes }, { flush: true });
       });
     });
   }
@@ -158,7 +159,8 @@ export class LayeredStorage implements Storage {
         await this.#store.adopt(holding, fill);
         signal.throwIfAborted();
         const carriedBytes = await this.#store.usedBytes(holding, signal);
-        await writeRecipe(holding, { ...recipeOf(image), sandbox, quotaBytes: null, ids: null, carriedBytes });
+        const recipe = { ...recipeOf(image), sandbox, quotaBytes: null, ids: null, carriedBytes };
+        await writeRecipe(holding, recipe, { flush: true });
       });
     });
   }

@@ -110,7 +110,8 @@ export class PoolFolder {
 
 /** What the filesystem says when there is no room left, in our words. */
 export function asStorageError(error: unknown): unknown {
-  const { code } = error as NodeJS.ErrnoException;
-  if (code !== 'ENOSPC' && code !== 'EDQUOT') return error;
+  const { code, errno } = error as NodeJS.ErrnoException;
+  // Node has no name for EDQUOT.
+  if (code !== 'ENOSPC' && errno !== -122) return error;
   return new CaissonError('storage_full', 'there is no room left where the sandboxes lie', { cause: error });
 }

@@ -15,9 +15,10 @@ export interface Recipe {
   readonly carriedBytes?: number;
 }
 
-export async function writeRecipe(folder: string, recipe: Recipe): Promise<void> {
+/** With `flush` it outlives a loss of power, which costs some milliseconds. */
+export async function writeRecipe(folder: string, recipe: Recipe, { flush = false } = {}): Promise<void> {
   const file = join(folder, 'recipe.json');
-  await writeFile(`${file}.new`, JSON.stringify(recipe), { mode: 0o600 });
+  await writeFile(`${file}.new`, JSON.stringify(recipe), { mode: 0o600, flush });
   await rename(`${file}.new`, file);
 }
 

@@ -3,7 +3,7 @@ import { type Kysely, sql } from 'kysely';
 /** Sandboxes made ahead, which belong to the system until somebody claims them, and how many of them there shall be. */
 export async function warmPool(db: Kysely<unknown>): Promise<void> {
   const { schema } = db;
-  for (const name of ['pool', 'pool_image']) await schema.alterTable('sandboxes').addColumn(name, 'text').execute();
+  await schema.alterTable('sandboxes').addColumn('pool', 'text').execute();
   await sql`create index sandboxes_in_pool on sandboxes (pool, id) where pool is not null`.execute(db);
   await schema
     .createTable('pools')

@@ -1,0 +1,56 @@
+import { createHash } from 'node:crypto';
+import type { ImageBounds } from '../images/bounds.ts';
+import { digestEnd } from '../images/digest.ts';
+import { readTree } from './native-tree.ts';
+
+/** A tree as the tar of a layer: its name, and how long it is. */
+export interface Packed {
+  readonly digest: string;
+  readonly size: number;
+}
+
+/** Beyond so many layers the oldest are packed again when they are asked for. */
+const maxKnown = 1_000;
+
+/**
+ * Trees as tars of layers. The same tree gives the same bytes, so a tar is never kept: it is read once for its digest and
+ * once more for its content. That costs the time of reading twice, mostly from memory, and no space; what is cut short
+ * leaves nothing behind.
+ */
+export class Packer {
+  readonly #program: string;
+  readonly #bounds: ImageBounds;
+  /** Of unpacked layers, which never change. */
+  readonly #known = new Map<string, Packed>();
+
+  constructor(program: string, bounds: ImageBounds) {
+    this.#program = program;
+    this.#bounds = bounds;
+  }
+
+  open(folder: string, signal: AbortSignal): AsyncGenerator<Buffer, void, undefined> {
+    const { layerBytes, layerEntries } = this.#bounds;
+    const limits = ['--max-bytes', String(layerBytes), '--max-entries', String(layerEntries)];
+    return readTree(this.#program, ['pack', folder, ...limits], signal);
+  }
+
+  async measure(folder: string, signal: AbortSignal): Promise<Packed> {
+    const hash = createHash('sha256');
+    let size = 0;
+    for await (const chunk of this.open(folder, signal)) {
+      hash.update(chunk);
+      size += chunk.length;
+    }
+    return { digest: digestEnd(hash), size };
+  }
+
+  /** The same of a layer, once. */
+  async measureLayer(folder: string, signal: AbortSignal): Promise<Packed> {
+    const known = this.#known.get(folder) ?? (await this.measure(folder, signal));
+    this.#known.delete(folder);
+    this.#known.set(folder, known);
+    const [oldest] = this.#known.keys();
+    if (this.#known.size > maxKnown && oldest !== undefined) this.#known.delete(oldest);
+    return known;
+  }
+}
