@@ -93,6 +93,17 @@ export class BtrfsPool {
     return { state: poolState(totalBytes, freeBytes), totalBytes, freeBytes, detail };
   }
 
+  /**
+   * The kernel gives back the room of what was deleted when it next has time, half a minute later. Where room is short it
+   * is asked to do so now: first it finds what was deleted, then it lets go of it.
+   */
+  async reclaim(): Promise<void> {
+    const [pool] = await this.#rooms();
+    if (!isShort(pool)) return;
+    for (const _ of ['find', 'let go'])
+      await hostCommand(this.#host, 'btrfs', ['filesystem', 'sync', this.folder]).catch(() => {});
+  }
+
   async #open(): Promise<void> {
     if (this.#file !== undefined) await this.#openFile(this.#file);
     await mkdir(this.folder, { recursive: true, mode: 0o700 });

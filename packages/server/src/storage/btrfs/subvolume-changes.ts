@@ -127,6 +127,7 @@ export class SubvolumeChanges implements ChangesStore {
       if (await isSubvolume(path)) await this.#host.deleteSubvolume(path);
     }
     await rm(holding, { recursive: true, force: true });
+    await this.#pool.reclaim();
   }
 
   async recover(): Promise<readonly string[]> {
