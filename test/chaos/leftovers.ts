@@ -1,4 +1,6 @@
-import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmdirSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { mountsBelow } from '../../packages/server/src/storage/layered/mounts.ts';
 
@@ -28,21 +30,42 @@ export async function leftovers(traces: Traces): Promise<string[]> {
       .map((device) => `loop device ${device}`),
     ...processes(traces),
     ...entriesBelow(runtimeFolder).filter((path) => isUnexpected(path) && !inPool(path)),
-    ...pools.flatMap((pool) => holdingFolders.flatMap((name) => entriesBelow(join(pool, name)))),
+    ...pools.flatMap(holdingsIn),
+    ...(pools.length > plainPools.length ? [] : holdingsInFile(join(dataFolder, poolFile))),
   ];
 }
 
-const holdingFolders = ['rootfs', 'making', 'trash', 'snapshots'];
+function holdingsIn(pool: string): string[] {
+  return ['rootfs', 'making', 'trash', 'snapshots'].flatMap((name) => entriesBelow(join(pool, name)));
+}
+
+/** The same of a pool that nobody has mounted. */
+function holdingsInFile(file: string): string[] {
+  if (!existsSync(file)) return [];
+  const point = mkdtempSync(join(tmpdir(), 'caisson-look-'));
+  try {
+    execFileSync('mount', ['-o', 'loop,ro', file, point]);
+    try {
+      return holdingsIn(point);
+    } finally {
+      execFileSync('umount', [point]);
+    }
+  } finally {
+    rmdirSync(point);
+  }
+}
+
+const plainPools = ['storage', 'btrfs'];
 
 /** Where an installation keeps root filesystems and snapshots: in its data folder, or on a disk in a file of it. */
 export function poolsOf(dataFolder: string): string[] {
   const device = loopDevices(dataFolder).find((name) => backingFile(name) === join(dataFolder, poolFile));
   const mounts = readText('/proc/self/mountinfo').split('\n');
   const points = mounts.flatMap((line) => (line.includes(` /dev/${device} `) ? (line.split(' ')[4] ?? []) : []));
-  return [...['storage', 'btrfs'].map((name) => join(dataFolder, name)), ...(device === undefined ? [] : points)];
+  return [...plainPools.map((name) => join(dataFolder, name)), ...(device === undefined ? [] : points)];
 }
 
-/** The disk stays mounted when its server ends: sandboxes live on without one. */
+/** The disk stays mounted when its server ends while sandboxes live on. */
 const poolFile = 'pool.btrfs';
 
 const cgroupRoot = '/sys/fs/cgroup';
@@ -102,7 +125,7 @@ function backingFile(device: string): string {
 
 /** What was found out about the runtimes stays, and so do the folders themselves. */
 function isUnexpected(path: string): boolean {
-  return !/\/(oci|rootfs|oci\/(instances|trash|state|state\/[a-z]+|found-[a-z]+\.json))$/.test(path);
+  return !/\/(oci|rootfs|pool|oci\/(instances|trash|state|state\/[a-z]+|found-[a-z]+\.json))$/.test(path);
 }
 
 function entriesBelow(folder: string): string[] {

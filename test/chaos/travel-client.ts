@@ -89,8 +89,8 @@ export class TravelClient {
     if (asked.what === 'create') {
       const sandbox = await caisson.sandboxes.create({ spec, waitSeconds: 30 }, { idempotencyKey });
       await this.#world.note(sandbox);
-      this.#sandbox = sandbox;
       this.#now = await treeSum(sandbox);
+      this.#sandbox = sandbox;
       this.#asked = { what: 'snapshot', key: newId('request') };
       return this.#do(caisson, this.#asked);
     }

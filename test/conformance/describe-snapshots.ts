@@ -237,7 +237,9 @@ export function describeSnapshots(open: () => Store): void {
       expect(await store.idempotency.get('c', request.key)).toBeUndefined();
       const made = await store.snapshots.finish(one.id, null, request);
       expect(await store.idempotency.get('c', request.key)).toMatchObject({ answer: { status: 201, body: made } });
-      await expect(store.snapshots.finish(two.id, null, request)).rejects.toMatchObject({ code: 'idempotency_in_progress' });
+      await expect(store.snapshots.finish(two.id, null, request)).rejects.toMatchObject({
+        code: 'idempotency_in_progress',
+      });
       expect((await store.snapshots.get(two.id))?.state).toBe('making');
       expect(await headOf(sandbox)).toBe(one.id);
     });

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { mkdir, readdir, rename } from 'node:fs/promises';
+import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CaissonError, newId } from '@caisson/contract';
 
@@ -56,14 +56,20 @@ export class PoolFolder {
     }
   }
 
-  /** Takes a folder out of its place at once, then deletes it. */
+  /**
+   * Takes a folder out of its place at once, then deletes it. A pool may be so full that it has no room for the move: then
+   * it is deleted where it stands, its recipe first, without which nobody takes it for whole.
+   */
   async discard(place: string): Promise<void> {
     const trash = join(this.path, 'trash', newId('request'));
     try {
       await rename(place, trash);
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
-      throw error;
+      const { code } = error as NodeJS.ErrnoException;
+      if (code === 'ENOENT') return;
+      if (code !== 'ENOSPC') throw error;
+      await rm(join(place, 'recipe.json'), { force: true });
+      return this.#remove(place);
     }
     await this.#remove(trash);
   }
