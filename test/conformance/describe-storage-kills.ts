@@ -65,7 +65,7 @@ async function expectWhole(storage: Storage, image: Parameters<Storage['prepare'
     if (!readdirSync(path).includes(name)) return '';
     return readFileSync(join(path, name), 'utf8');
   };
-  for (const { id } of snapshots) {
+  for (const id of snapshots) {
     const sandbox = newId('sandbox');
     const { path } = await storage.clone(id, { sandbox }, never);
     expect(read(path, 'two')).toMatch(/^\d+$/);
@@ -77,6 +77,6 @@ async function expectWhole(storage: Storage, image: Parameters<Storage['prepare'
     expect(readFileSync(join(path, 'etc/hostname'), 'utf8')).toBe('caisson\n');
     await storage.destroy(sandbox, never);
   }
-  for (const { id } of snapshots) await storage.removeSnapshot(id, never);
+  for (const id of snapshots) await storage.removeSnapshot(id, never);
   expect(await storage.list(never)).toEqual({ sandboxes: [], snapshots: [] });
 }

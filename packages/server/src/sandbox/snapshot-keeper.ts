@@ -37,17 +37,17 @@ export class SnapshotKeeper {
 
   /** Every file has its record first, so what has none is older than this server: one look is enough. */
   async #removeStrays(storage: Storage, repairs: Repair[], signal: AbortSignal): Promise<void> {
-    for (const { id, sandbox } of (await storage.list(signal)).snapshots) {
+    for (const id of (await storage.list(signal)).snapshots) {
       if (this.#snapshots.isAtWork(id) || (await this.#work.store.snapshots.get(id))) continue;
-      await this.#remove(id, sandbox, `the snapshot ${id} has files and no record`, repairs);
+      await this.#remove(id, id, `the snapshot ${id} has files and no record`, repairs);
     }
     this.#lookedForStrays = true;
   }
 
-  async #remove(id: Id<'snapshot'>, sandbox: Id<'sandbox'>, found: string, repairs: Repair[]): Promise<void> {
+  async #remove(id: Id<'snapshot'>, subject: string, found: string, repairs: Repair[]): Promise<void> {
     if (this.#snapshots.isAtWork(id)) return;
     // What cannot be removed now is tried again at the next pass.
     const removed = await this.#snapshots.discard(id).catch(() => false);
-    if (removed) repairs.push({ sandbox, found, did: 'reaped' });
+    if (removed) repairs.push({ sandbox: subject, found, did: 'reaped' });
   }
 }

@@ -143,7 +143,7 @@ export interface Usage {
 
 export interface StorageListing {
   readonly sandboxes: readonly Id<'sandbox'>[];
-  readonly snapshots: readonly { readonly id: Id<'snapshot'>; readonly sandbox: Id<'sandbox'> }[];
+  readonly snapshots: readonly Id<'snapshot'>[];
 }
 
 export interface PoolHealth {

@@ -273,12 +273,8 @@ export class LayeredStorage implements Storage {
     signal.throwIfAborted();
     await this.#open();
     const sandboxes = (await this.#pool.list('rootfs')).filter((name) => !name.endsWith('.next'));
-    const snapshots: StorageListing['snapshots'][number][] = [];
-    for (const id of await this.#pool.list('snapshots')) {
-      const recipe = await readRecipeIfThere(this.#pool.snapshot(id));
-      if (recipe) snapshots.push({ id: id as Id<'snapshot'>, sandbox: recipe.sandbox as Id<'sandbox'> });
-    }
-    return { sandboxes: sandboxes as Id<'sandbox'>[], snapshots };
+    const snapshots = await this.#pool.list('snapshots');
+    return { sandboxes: sandboxes as Id<'sandbox'>[], snapshots: snapshots as Id<'snapshot'>[] };
   }
 
   async health(signal: AbortSignal): Promise<PoolHealth> {

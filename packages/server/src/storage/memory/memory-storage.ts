@@ -190,8 +190,7 @@ export class MemoryStorage implements Storage {
 
   async list(signal: AbortSignal): Promise<StorageListing> {
     await this.faults.pass('list.before', signal);
-    const snapshots = [...this.pool.snapshots].map(([id, { sandbox }]) => ({ id, sandbox }));
-    return { sandboxes: [...this.pool.rootfs.keys()], snapshots };
+    return { sandboxes: [...this.pool.rootfs.keys()], snapshots: [...this.pool.snapshots.keys()] };
   }
 
   async health(signal: AbortSignal): Promise<PoolHealth> {
