@@ -123,7 +123,7 @@ describe.runIf(isRoot)('archives of snapshots', () => {
       expect(readdirSync(join(there.folder, 'images', 'making'))).toEqual([]);
       const { snapshots } = await there.storage.list(never);
       const listed = await there.snapshots.list(ada, { limit: 100 }, false);
-      expect(snapshots.map((id) => id).sort()).toEqual(listed.map((id) => id).sort());
+      expect([...snapshots].sort()).toEqual(listed.map(({ id }) => id).sort());
       expect(await there.store.snapshots.unfinished(10)).toEqual([]);
     } finally {
       await there.close();
