@@ -7,13 +7,13 @@ import { FakeDriver } from '../../packages/server/src/drivers/fake/fake-driver.t
 import { blankProfile, ProfileCatalog } from '../../packages/server/src/profiles/catalog.ts';
 import { Expiry } from '../../packages/server/src/sandbox/expiry.ts';
 import { InFlight } from '../../packages/server/src/sandbox/in-flight.ts';
+import { WarmPools } from '../../packages/server/src/sandbox/pools/warm-pools.ts';
 import { Reconciler, type Repair } from '../../packages/server/src/sandbox/reconciler.ts';
 import { Runner } from '../../packages/server/src/sandbox/runner.ts';
 import { Sandboxes } from '../../packages/server/src/sandbox/sandboxes.ts';
-import { SnapshotKeeper } from '../../packages/server/src/sandbox/snapshot-keeper.ts';
-import { Snapshots } from '../../packages/server/src/sandbox/snapshots.ts';
-import { Stillness } from '../../packages/server/src/sandbox/stillness.ts';
-import { WarmPools } from '../../packages/server/src/sandbox/warm-pools.ts';
+import { SnapshotKeeper } from '../../packages/server/src/sandbox/travel/snapshot-keeper.ts';
+import { Snapshots } from '../../packages/server/src/sandbox/travel/snapshots.ts';
+import { Stillness } from '../../packages/server/src/sandbox/travel/stillness.ts';
 import type { Deadlines, WorkContext } from '../../packages/server/src/sandbox/work-context.ts';
 import type { Limits } from '../../packages/server/src/store/limits.ts';
 import { openStore, type Store } from '../../packages/server/src/store/store.ts';

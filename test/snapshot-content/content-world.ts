@@ -13,9 +13,9 @@ import { blankProfile, ProfileCatalog } from '../../packages/server/src/profiles
 import { normalize } from '../../packages/server/src/sandbox/compose.ts';
 import { Filesystems } from '../../packages/server/src/sandbox/filesystems.ts';
 import { InFlight } from '../../packages/server/src/sandbox/in-flight.ts';
-import { SnapshotKeeper } from '../../packages/server/src/sandbox/snapshot-keeper.ts';
-import { Snapshots } from '../../packages/server/src/sandbox/snapshots.ts';
-import { Stillness } from '../../packages/server/src/sandbox/stillness.ts';
+import { SnapshotKeeper } from '../../packages/server/src/sandbox/travel/snapshot-keeper.ts';
+import { Snapshots } from '../../packages/server/src/sandbox/travel/snapshots.ts';
+import { Stillness } from '../../packages/server/src/sandbox/travel/stillness.ts';
 import { defaultDeadlines, type WorkContext } from '../../packages/server/src/sandbox/work-context.ts';
 import { Archives } from '../../packages/server/src/snapshot-content/archives.ts';
 import { Diffs } from '../../packages/server/src/snapshot-content/diffs.ts';

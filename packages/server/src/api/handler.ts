@@ -3,12 +3,12 @@ import type { Doctor, RouteName, RouteOf, RouteRequest, WebSocketRouteName } fro
 import type { EventFeed } from '../events/feed.ts';
 import type { ProfileCatalog } from '../profiles/catalog.ts';
 import type { Attachments } from '../sandbox/attachments.ts';
-import type { Branches } from '../sandbox/branches.ts';
 import type { Guests } from '../sandbox/guests.ts';
+import type { WarmPools } from '../sandbox/pools/warm-pools.ts';
 import type { Sandboxes } from '../sandbox/sandboxes.ts';
-import type { Snapshots } from '../sandbox/snapshots.ts';
 import type { Tools } from '../sandbox/tools/tools.ts';
-import type { WarmPools } from '../sandbox/warm-pools.ts';
+import type { Branches } from '../sandbox/travel/branches.ts';
+import type { Snapshots } from '../sandbox/travel/snapshots.ts';
 import type { Archives } from '../snapshot-content/archives.ts';
 import type { Diffs } from '../snapshot-content/diffs.ts';
 import type { IdempotentRequest } from '../store/idempotency.ts';

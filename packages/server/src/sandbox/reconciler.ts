@@ -6,7 +6,7 @@ import { end, haltOrEnd, keyOf } from './end.ts';
 import type { Expiry } from './expiry.ts';
 import { loseIfGone } from './lose.ts';
 import type { Runner } from './runner.ts';
-import type { SnapshotKeeper } from './snapshot-keeper.ts';
+import type { SnapshotKeeper } from './travel/snapshot-keeper.ts';
 import type { WorkContext } from './work-context.ts';
 
 export interface Repair {

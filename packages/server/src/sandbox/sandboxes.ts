@@ -27,9 +27,9 @@ import { type Caller, canSee, projectOf, requireChange } from '../tenancy/caller
 import { type Composed, compose, newAttempt } from './compose.ts';
 import { isLost, loseIfGone } from './lose.ts';
 import { type Outcome, settle } from './outcome.ts';
+import type { WarmPools } from './pools/warm-pools.ts';
 import { driverNotices, limitTtl, policyNotices, policyOf } from './profile-policy.ts';
 import type { Operation, Runner } from './runner.ts';
-import type { WarmPools } from './warm-pools.ts';
 import { pausing } from './work.ts';
 import type { WorkContext } from './work-context.ts';
 

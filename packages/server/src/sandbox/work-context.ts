@@ -2,7 +2,7 @@ import type { Driver } from '../drivers/driver.ts';
 import type { Store } from '../store/store.ts';
 import type { Filesystems } from './filesystems.ts';
 import type { InFlight } from './in-flight.ts';
-import type { Stillness } from './stillness.ts';
+import type { Stillness } from './travel/stillness.ts';
 
 /** How long a driver may take, by what it is asked. Longer and a person has given up; shorter and a slow disk fails. */
 export interface Deadlines {

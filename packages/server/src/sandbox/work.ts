@@ -4,7 +4,7 @@ import type { StepChange } from '../store/sandboxes.ts';
 import { withDeadline } from './deadline.ts';
 import { end, haltOrEnd, keyOf, removeFilesystem } from './end.ts';
 import { launch } from './launch.ts';
-import { rollback } from './rollback.ts';
+import { rollback } from './travel/rollback.ts';
 import type { WorkContext } from './work-context.ts';
 
 /**

@@ -14,7 +14,7 @@ import type { ProfileCatalog } from '../profiles/catalog.ts';
 import { chooseDriver } from '../routing/choose-driver.ts';
 import { normalize } from '../sandbox/compose.ts';
 import type { Filesystems } from '../sandbox/filesystems.ts';
-import type { Snapshots } from '../sandbox/snapshots.ts';
+import type { Snapshots } from '../sandbox/travel/snapshots.ts';
 import type { ImageLayers, TreeView } from '../storage/storage.ts';
 import type { ForeignSnapshot, SnapshotInputs, StoredSnapshot } from '../store/snapshots.ts';
 import type { Store } from '../store/store.ts';

@@ -12,7 +12,7 @@ import {
 } from '@caisson/contract';
 import type { Filesystems } from '../sandbox/filesystems.ts';
 import type { Sandboxes } from '../sandbox/sandboxes.ts';
-import type { Snapshots } from '../sandbox/snapshots.ts';
+import type { Snapshots } from '../sandbox/travel/snapshots.ts';
 import type { TreeView } from '../storage/storage.ts';
 import type { Caller } from '../tenancy/caller.ts';
 import { type DiffRequest, diffTrees } from './diff-trees.ts';

@@ -1,10 +1,10 @@
 import { type CaissonEvent, type Id, type Pool, profileRef, type Sandbox, systemOwner } from '@caisson/contract';
-import type { Driver } from '../drivers/driver.ts';
-import type { ProfileCatalog } from '../profiles/catalog.ts';
-import type { NewAttempt } from '../store/attempts.ts';
-import type { IdempotentRequest } from '../store/idempotency.ts';
-import type { PoolBounds } from '../store/pools.ts';
-import type { NewSandbox } from '../store/sandboxes.ts';
+import type { Driver } from '../../drivers/driver.ts';
+import type { ProfileCatalog } from '../../profiles/catalog.ts';
+import type { NewAttempt } from '../../store/attempts.ts';
+import type { IdempotentRequest } from '../../store/idempotency.ts';
+import type { PoolBounds } from '../../store/pools.ts';
+import type { NewSandbox } from '../../store/sandboxes.ts';
 import { PoolKeeper, type PoolKeeperContext } from './pool-keeper.ts';
 import { PoolMembers } from './pool-members.ts';
 import { type PoolMember, WarmPool } from './warm-pool.ts';

@@ -1,8 +1,8 @@
 import { CaissonError, type Id, type Pool, profileRef, type ResolvedProfile } from '@caisson/contract';
-import type { Driver } from '../drivers/driver.ts';
-import { chooseDriver } from '../routing/choose-driver.ts';
-import type { PoolBounds } from '../store/pools.ts';
-import { type Composed, compose } from './compose.ts';
+import type { Driver } from '../../drivers/driver.ts';
+import { chooseDriver } from '../../routing/choose-driver.ts';
+import type { PoolBounds } from '../../store/pools.ts';
+import { type Composed, compose } from '../compose.ts';
 import { PoolDemand, wantedSize } from './pool-demand.ts';
 
 /** The first pause after a member could not be made, doubled each time up to the longest. */

@@ -9,18 +9,18 @@ import {
   refusal,
   type Sandbox,
 } from '@caisson/contract';
-import type { ProfileCatalog } from '../profiles/catalog.ts';
-import type { IdempotentRequest } from '../store/idempotency.ts';
-import type { Limits } from '../store/limits.ts';
-import type { NewSandbox } from '../store/sandboxes.ts';
-import type { SnapshotInputs, StoredSnapshot } from '../store/snapshots.ts';
-import { type Caller, requireChange } from '../tenancy/caller.ts';
-import { type Outcome, settle } from './outcome.ts';
-import { limitTtl } from './profile-policy.ts';
-import type { Operation, Runner } from './runner.ts';
-import type { Sandboxes } from './sandboxes.ts';
+import type { ProfileCatalog } from '../../profiles/catalog.ts';
+import type { IdempotentRequest } from '../../store/idempotency.ts';
+import type { Limits } from '../../store/limits.ts';
+import type { NewSandbox } from '../../store/sandboxes.ts';
+import type { SnapshotInputs, StoredSnapshot } from '../../store/snapshots.ts';
+import { type Caller, requireChange } from '../../tenancy/caller.ts';
+import { type Outcome, settle } from '../outcome.ts';
+import { limitTtl } from '../profile-policy.ts';
+import type { Operation, Runner } from '../runner.ts';
+import type { Sandboxes } from '../sandboxes.ts';
+import type { WorkContext } from '../work-context.ts';
 import type { Snapshots } from './snapshots.ts';
-import type { WorkContext } from './work-context.ts';
 
 /** What a new sandbox has of its own, whatever files it begins with. */
 export interface Place {

@@ -1,9 +1,9 @@
 import { CaissonError, type Id, type Sandbox } from '@caisson/contract';
-import type { StepChange } from '../store/sandboxes.ts';
-import { withDeadline } from './deadline.ts';
-import { end, keyOf } from './end.ts';
-import { launch } from './launch.ts';
-import type { WorkContext } from './work-context.ts';
+import type { StepChange } from '../../store/sandboxes.ts';
+import { withDeadline } from '../deadline.ts';
+import { end, keyOf } from '../end.ts';
+import { launch } from '../launch.ts';
+import type { WorkContext } from '../work-context.ts';
 
 /**
  * Ends every process, puts the files back, and launches again. Killed at any point it is done again from the start: the

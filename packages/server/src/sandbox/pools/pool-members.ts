@@ -1,5 +1,5 @@
 import type { Id } from '@caisson/contract';
-import type { Member } from '../store/pools.ts';
+import type { Member } from '../../store/pools.ts';
 import { contentOf, type WarmPool } from './warm-pool.ts';
 
 type SandboxId = Id<'sandbox'>;

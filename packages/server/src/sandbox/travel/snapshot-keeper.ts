@@ -1,8 +1,8 @@
 import type { Id } from '@caisson/contract';
-import type { Storage } from '../storage/storage.ts';
-import type { Repair } from './reconciler.ts';
+import type { Storage } from '../../storage/storage.ts';
+import type { Repair } from '../reconciler.ts';
+import type { WorkContext } from '../work-context.ts';
 import type { Snapshots } from './snapshots.ts';
-import type { WorkContext } from './work-context.ts';
 
 /** Enough for one pass; what is left is found by the next. */
 const pageSize = 200;

@@ -1,13 +1,13 @@
 import { availableParallelism } from 'node:os';
 import { hasCode, type Id, newId, systemOwner } from '@caisson/contract';
-import type { Limits } from '../store/limits.ts';
-import type { NewSandbox } from '../store/sandboxes.ts';
-import { newAttempt } from './compose.ts';
+import type { Limits } from '../../store/limits.ts';
+import type { NewSandbox } from '../../store/sandboxes.ts';
+import { newAttempt } from '../compose.ts';
+import { policyOf } from '../profile-policy.ts';
+import type { Operation, Runner } from '../runner.ts';
+import type { WorkContext } from '../work-context.ts';
 import type { PoolMembers } from './pool-members.ts';
-import { policyOf } from './profile-policy.ts';
-import type { Operation, Runner } from './runner.ts';
 import type { PoolPlan, WarmPool } from './warm-pool.ts';
-import type { WorkContext } from './work-context.ts';
 
 /** Half of the machine at most: the other half is for those who wait. */
 const atOnce = Math.min(4, Math.max(1, Math.floor(availableParallelism() / 2)));

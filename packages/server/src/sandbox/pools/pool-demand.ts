@@ -1,4 +1,4 @@
-import type { PoolBounds } from '../store/pools.ts';
+import type { PoolBounds } from '../../store/pools.ts';
 
 /** Long enough to carry a pool from one burst to the next, short enough that nobody pays for yesterday's. */
 const halfLifeMs = 60_000;

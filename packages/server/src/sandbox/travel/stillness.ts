@@ -1,8 +1,8 @@
 import type { Id, Sandbox } from '@caisson/contract';
-import type { Driver } from '../drivers/driver.ts';
-import type { Still } from '../storage/storage.ts';
-import { Turns } from '../turns/turns.ts';
-import { keyOf } from './end.ts';
+import type { Driver } from '../../drivers/driver.ts';
+import type { Still } from '../../storage/storage.ts';
+import { Turns } from '../../turns/turns.ts';
+import { keyOf } from '../end.ts';
 
 /**
  * One after the other for each sandbox: what lets its processes stand still or go on, and what changes where its files

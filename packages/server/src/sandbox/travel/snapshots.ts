@@ -9,8 +9,8 @@ import {
   type Sandbox,
   type Snapshot,
 } from '@caisson/contract';
-import type { Storage } from '../storage/storage.ts';
-import type { IdempotentRequest } from '../store/idempotency.ts';
+import type { Storage } from '../../storage/storage.ts';
+import type { IdempotentRequest } from '../../store/idempotency.ts';
 import {
   asSnapshot,
   type ForeignSnapshot,
@@ -18,13 +18,13 @@ import {
   type SnapshotFilter,
   type SnapshotInputs,
   type StoredSnapshot,
-} from '../store/snapshots.ts';
-import type { Store } from '../store/store.ts';
-import { type Caller, canSee, projectOf, requireChange } from '../tenancy/caller.ts';
-import { withDeadline } from './deadline.ts';
-import type { Sandboxes } from './sandboxes.ts';
+} from '../../store/snapshots.ts';
+import type { Store } from '../../store/store.ts';
+import { type Caller, canSee, projectOf, requireChange } from '../../tenancy/caller.ts';
+import { withDeadline } from '../deadline.ts';
+import type { Sandboxes } from '../sandboxes.ts';
+import type { WorkContext } from '../work-context.ts';
 import { StillMoment } from './stillness.ts';
-import type { WorkContext } from './work-context.ts';
 
 /** A person who keeps more by hand does not find them again; retention takes care of the others. */
 const maxNamed = 1_000;
