@@ -28,7 +28,7 @@ export class BareRuntime {
     const { runtime } = JSON.parse(readFileSync(join(bundle, 'instance.json'), 'utf8')) as { runtime: string };
     this.name = runtime;
     const program = ['/usr/sbin', '/usr/bin'].map((path) => join(path, runtime)).find((path) => existsSync(path));
-    this.#command = [...wrapper(runtime), program ?? runtime, '--root', join(folder, 'state')];
+    this.#command = [...wrapper(runtime, guestProgram), program ?? runtime, '--root', join(folder, 'state')];
     this.#config = JSON.parse(readFileSync(join(bundle, 'config.json'), 'utf8')) as Config;
   }
 
@@ -72,8 +72,7 @@ async function firstByte(reader: FileHandle): Promise<void> {
 }
 
 /** As the driver does where there are control groups of both kinds, with which crun refuses to work. */
-function wrapper(runtime: string): string[] {
+function wrapper(runtime: string, guestProgram: string): string[] {
   if (runtime !== 'crun' || !existsSync('/sys/fs/cgroup/unified/cgroup.procs')) return [];
-  const script = 'umount /sys/fs/cgroup/unified && exec "$@"';
-  return ['/usr/bin/unshare', '--mount', '/bin/sh', '-c', script, 'sh'];
+  return [guestProgram, 'without', '/sys/fs/cgroup/unified'];
 }

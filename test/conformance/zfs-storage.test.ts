@@ -2,11 +2,11 @@ import { execFileSync } from 'node:child_process';
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { newId } from '@caisson/contract';
-import { describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { ZfsStorage } from '../../packages/server/src/storage/zfs/zfs-storage.ts';
 import { describeLayered } from './describe-layered.ts';
 import { describeStorage } from './describe-storage.ts';
-import { host, isRoot, type LayeredKind, layeredWorld } from './layered-world.ts';
+import { host, isRoot, type LayeredKind, type LayeredWorld, layeredWorld } from './layered-world.ts';
 import { skip } from './skips.ts';
 import { ZfsDouble } from './zfs-double.ts';
 
@@ -29,8 +29,18 @@ else test.skip('storage zfs: mounting needs root', () => {});
 describeLayered(zfs);
 
 describe.runIf(isRoot)('zfs storage', () => {
+  const made: LayeredWorld[] = [];
+  const open = async () => {
+    const one = await layeredWorld(zfs);
+    made.push(one);
+    return one;
+  };
+  afterEach(async () => {
+    for (const one of made.splice(0)) await one.close();
+  });
+
   test('leaves no dataset and no snapshot, whichever goes first', async () => {
-    const { storage, image, folder, close } = await layeredWorld(zfs);
+    const { storage, image, folder } = await open();
     const [sandbox, clone] = [newId('sandbox'), newId('sandbox')];
     const [early, late] = [newId('snapshot'), newId('snapshot')];
     const { path } = await storage.prepare({ sandbox, image }, never());
@@ -47,25 +57,22 @@ describe.runIf(isRoot)('zfs storage', () => {
     const command = doubles.get(folder) as ZfsDouble;
     expect(await command.zfs(['list', '-H', '-r', '-d', '1', '-t', 'filesystem', '-o', 'name', dataset])).toBe(dataset);
     expect(readdirSync(join(folder, 'double', 'trees'))).toEqual([]);
-    await close();
   });
 
   test('removes datasets that nothing names', async () => {
-    const { storage, folder, close } = await layeredWorld(zfs);
+    const { storage, folder } = await open();
     await storage.recover(never());
     const command = doubles.get(folder) as ZfsDouble;
     await command.zfs(['create', '-o', 'mountpoint=legacy', `${dataset}/stranger`]);
     expect(await storage.recover(never())).toEqual([`${dataset}/stranger`]);
     expect(await storage.recover(never())).toEqual([]);
-    await close();
   });
 
   test('is not usable where there is no such dataset, and says what to do', async () => {
-    const { folder, close } = await layeredWorld(zfs);
+    const { folder } = await open();
     const options = { pool: join(folder, 'other'), mounts: join(folder, 'mounts'), host };
     const storage = new ZfsStorage({ ...options, dataset: 'nowhere/caisson' });
     expect(await storage.probe(never())).toMatchObject({ usable: false, fix: expect.stringContaining('zfs create') });
-    await close();
   });
 });
 

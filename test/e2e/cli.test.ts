@@ -85,6 +85,17 @@ describe('with the server in the background', () => {
     expect(await world.json(['profile', 'get', 'blank'])).toMatchObject({ name: 'blank', lineage: expect.any(Array) });
     expect((await world.run(['doctor'])).out).toMatch(/✓ +driver fake/);
   });
+
+  test('warm pools are set and shown', async () => {
+    expect(await world.json(['pool', 'show'])).toEqual({ items: [] });
+    expect((await world.run(['pool', 'set', 'blank', '--min', '0', '--max', '2'])).out).toMatch(
+      /blank@1 +fake +0-2 +0/,
+    );
+    expect(await world.json(['pool', 'show'])).toMatchObject({ items: [{ profile: 'blank@1', min: 0, max: 2 }] });
+    expect(await world.run(['pool', 'set', 'blank', '--min', '3', '--max', '2'])).toMatchObject({ code: 65 });
+    expect(await world.run(['pool', 'set', 'nothing', '--min', '0', '--max', '2'])).toMatchObject({ code: 66 });
+    await world.run(['pool', 'set', 'blank', '--min', '0', '--max', '0']);
+  });
 });
 
 describe('the server in the background', () => {

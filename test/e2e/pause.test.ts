@@ -139,7 +139,7 @@ test('a tool whose sandbox goes away ends with it, frozen or not', async () => {
     await sleep(300);
     if (pause) await sandbox.pause({ drainSeconds: 0 });
     await sandbox.destroy();
-    expect(['instance_lost', 'sandbox_destroyed', 'guest_failed']).toContain(await tool);
+    expect(['instance_lost', 'sandbox_destroyed', 'guest_failed', 'tool_interrupted']).toContain(await tool);
   }
 }, 60_000);
 
@@ -273,3 +273,15 @@ describe('a call id across servers', () => {
     await sandbox.destroy();
   }, 60_000);
 });
+
+test('nothing is left of any of it', async () => {
+  await world.noteAll();
+  await world.note(await create());
+  await world.destroyAll();
+  // They outlive their sandbox.
+  for await (const { id } of world.client().snapshots.list()) await world.client().snapshots.delete(id);
+  await world.stop();
+  const left = await world.leftovers();
+  await world.start();
+  expect(left).toEqual([]);
+}, 60_000);

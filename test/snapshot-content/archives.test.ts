@@ -8,13 +8,17 @@ import { sha256 } from '../images/layout-writer.ts';
 import { file, tarOf } from '../images/tar-writer.ts';
 import { ada, ContentWorld, eve, never, shell } from './content-world.ts';
 
+/** As `setfacl -m u:1000:r` writes it: a version, then owner, that user, group, mask and others. */
+const accessList = '0x0200000001000600ffffffff02000400e803000004000400ffffffff10000400ffffffff20000400ffffffff';
+
 /** Everything that an agent may leave behind, over the sample image. */
 const work = `
 mkdir -p workspace/src && echo code > workspace/src/main.c && ln workspace/src/main.c workspace/same && ln -s ../etc workspace/link
 chmod 4711 workspace/src/main.c; chown -R 1000:70000 workspace/src; mkfifo workspace/pipe
 rm etc/changed; rm -rf deep && mkdir deep && echo new > deep/file; echo more >> bin/tool
 setfattr -n user.note -v kept workspace/src/main.c; touch -d @1600000000.5 workspace/src/main.c
-echo odd > 'workspace/.wh.odd'; touch "workspace/$(printf 'latin\\351')"; truncate -s 1M workspace/hole; chmod 700 .`;
+echo odd > 'workspace/.wh.odd'; touch "workspace/$(printf 'latin\\351')"; truncate -s 1M workspace/hole; chmod 700 .
+touch workspace/listed; setfattr -n system.posix_acl_access -v ${accessList} workspace/listed`;
 
 describe.runIf(isRoot)('archives of snapshots', () => {
   let here: ContentWorld;
@@ -36,6 +40,7 @@ describe.runIf(isRoot)('archives of snapshots', () => {
         const copy = await there.imported(bytes);
         expect(copy).toMatchObject({ kind: 'named', name: 'first', labels: { from: 'here' }, owner: ada.owner });
         expect(copy.sandbox).not.toBe(snapshot.sandbox);
+        expect(await there.describe(copy.id)).toContain(accessList);
         expect(await there.describe(copy.id)).toBe(await here.describe(snapshot.id));
         const layers = (all: Buffer) =>
           [...all.toString('latin1').matchAll(/blobs\/sha256\/[0-9a-f]{64}/g)].slice(2).map(String);

@@ -14,6 +14,7 @@ static const char usage[] =
   "usage: caisson-guest guest --sandbox ID (--socket PATH | --relay NAME) [--incarnation N] [--secret-fd N] [--create-user] [--directory PATH]\n"
   "       caisson-guest relay --relay NAME\n"
   "       caisson-guest host [--lock FILE]\n"
+  "       caisson-guest without MOUNT PROGRAM [ARGUMENT...]\n"
   "       caisson-guest unpack FOLDER [--max-bytes N] [--max-entries N] [--access-lists 1] < archive.tar\n"
   "       caisson-guest copy FROM TO\n"
   "       caisson-guest pack FOLDER [--max-bytes N] [--max-entries N] > archive.tar\n"
@@ -25,6 +26,7 @@ int main(int argc, char **argv) {
   if (argc >= 2 && strcmp(argv[1], "guest") == 0) result = guest_main(argc - 2, argv + 2);
   else if (argc >= 2 && strcmp(argv[1], "relay") == 0) result = relay_main(argc - 2, argv + 2);
   else if (argc >= 2 && strcmp(argv[1], "host") == 0) result = host_main(argc - 2, argv + 2);
+  else if (argc >= 4 && strcmp(argv[1], "without") == 0) result = without_main(argc - 2, argv + 2);
   else if (argc >= 3 && strcmp(argv[1], "unpack") == 0) result = unpack_main(argc - 2, argv + 2);
   else if (argc >= 2 && strcmp(argv[1], "copy") == 0) result = copy_main(argc - 2, argv + 2);
   else if (argc >= 3 && strcmp(argv[1], "pack") == 0) result = pack_main(argc - 2, argv + 2);

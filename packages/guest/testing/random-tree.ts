@@ -43,7 +43,7 @@ describe() (
     fi
     [ -d "$at" ] && [ ! -h "$at" ] || printf '|%s' "$(stat -c '%y' -- "$at")"
     printf '|'
-    [ -h "$at" ] || getfattr --absolute-names -d -e hex -m '^(user|security.capability|trusted.overlay.opaque)' -- "$at" 2>/dev/null | grep -v '^#' | tr '\\n' '|'
+    [ -h "$at" ] || getfattr --absolute-names -d -e hex -m '^(user|security.capability|system.posix_acl|trusted.overlay.opaque)' -- "$at" 2>/dev/null | grep -v '^#' | tr '\\n' '|'
     printf '\\n'
   done
 )`;

@@ -3,29 +3,35 @@ import { bytesText } from './bytes.ts';
 import { printable } from './printable.ts';
 import type { Screen, Tone } from './screen.ts';
 
-const marks: Readonly<Record<DiffItem['change'], { readonly mark: string; readonly tone: Tone }>> = {
-  added: { mark: 'A', tone: 'good' },
-  removed: { mark: 'D', tone: 'bad' },
-  replaced: { mark: 'T', tone: 'busy' },
-  changed: { mark: 'M', tone: 'busy' },
-  attributes: { mark: 'P', tone: 'busy' },
+const tones: Readonly<Record<DiffItem['change'], Tone>> = {
+  added: 'good',
+  removed: 'bad',
+  replaced: 'busy',
+  changed: 'busy',
+  attributes: 'busy',
 };
 
 type Painter = Pick<Screen, 'paint'>;
 
-/** One path: what happened to it, and how large it was and is. */
-export function diffLine(screen: Painter, { path, change, before, after }: DiffItem): string {
-  const { mark, tone } = marks[change];
-  const isFolder = (after ?? before)?.kind === 'folder';
-  const detail = detailOf(change, before, after);
-  const shown = `${mark}  ${printable(path)}${isFolder ? '/' : ''}`;
-  return `${screen.paint(shown, tone)}${detail === '' ? '' : `  ${screen.paint(detail, 'faint')}`}`;
+/** Each path on a line: what happened to it, what it is, and how large it was and is. */
+export function diffText(screen: Painter, items: readonly DiffItem[]): string {
+  const kindOf = ({ before, after }: DiffItem) => (after ?? before)?.kind ?? '';
+  const widest = (texts: readonly string[]) => Math.max(0, ...texts.map(({ length }) => length));
+  const changeWidth = widest(items.map(({ change }) => change));
+  const kindWidth = widest(items.map(kindOf));
+  return items
+    .map((item) => {
+      const detail = detailOf(item.change, item.before, item.after);
+      const head = `${item.change.padEnd(changeWidth)}  ${kindOf(item).padEnd(kindWidth)}  ${printable(item.path)}`;
+      return `${screen.paint(head, tones[item.change])}${detail === '' ? '' : `  ${screen.paint(detail, 'faint')}`}`;
+    })
+    .join('\n');
 }
 
 function detailOf(change: DiffItem['change'], before: TreeNode | null, after: TreeNode | null): string {
   if (before === null || after === null) return sizeOf(after ?? before);
   if (change === 'replaced') return `${before.kind} → ${after.kind}`;
-  if (change === 'changed') return before.kind === 'file' ? `${sizeOf(before)} → ${sizeOf(after)}` : before.kind;
+  if (change === 'changed') return before.kind === 'file' ? `${sizeOf(before)} → ${sizeOf(after)}` : '';
   return [
     before.mode === after.mode ? '' : `${octal(before.mode)} → ${octal(after.mode)}`,
     owner(before) === owner(after) ? '' : `${owner(before)} → ${owner(after)}`,
@@ -35,8 +41,7 @@ function detailOf(change: DiffItem['change'], before: TreeNode | null, after: Tr
 }
 
 function sizeOf(node: TreeNode | null): string {
-  if (node?.kind === 'file') return bytesText(node.size);
-  return node === null || node.kind === 'folder' ? '' : node.kind;
+  return node?.kind === 'file' ? bytesText(node.size) : '';
 }
 
 const octal = (mode: number) => mode.toString(8).padStart(3, '0');

@@ -2,7 +2,7 @@ import type { Caisson, DiffItem } from '@caisson/sdk';
 import type { CommandContext } from '../command-context.ts';
 import type { DiffCommandOptions } from '../commands/snapshot-content.ts';
 import { findSnapshot } from '../find-snapshot.ts';
-import { diffLine, diffSummary, fileDiffText } from '../output/diff-text.ts';
+import { diffSummary, diffText, fileDiffText } from '../output/diff-text.ts';
 import { withProgress } from '../output/progress.ts';
 
 /** The most of a page that is asked for at once: the first lines come soon. */
@@ -26,10 +26,9 @@ export async function diffSnapshots(
   const { items, skipped, next } = await withProgress(screen, `comparing ${from}`, (say) =>
     collect(caisson, { id, to, path: options.path, limit: options.limit }, say),
   );
-  screen.result({ from: id, to, items, next, skipped }, () =>
-    [...items.map((item) => diffLine(screen, item)), diffSummary(items)].join('\n'),
-  );
-  if (screen.wantsJson) return;
+  if (screen.wantsJson) return screen.json({ from: id, to, items, next, skipped });
+  if (items.length > 0) screen.print(diffText(screen, items));
+  screen.note(diffSummary(items));
   if (next !== null) screen.note(`there is more than the ${items.length} paths that were asked for; see --limit`);
   if (skipped > 0) screen.note(`${skipped} folders are too deep and were not looked into`);
 }

@@ -17,6 +17,7 @@
 #include "host-protocol.h"
 
 int host_main(int argc, char **argv);
+int without_main(int argc, char **argv);
 
 /* host.c */
 void host_answer(uint32_t id, const struct writer *result);

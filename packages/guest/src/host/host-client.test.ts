@@ -213,3 +213,49 @@ describe('btrfs', () => {
     });
   });
 });
+
+describe('a program without one mount', () => {
+  const without = (...args: string[]) =>
+    spawnSync(buildGuest({ quiet: true }), ['without', ...args], { encoding: 'utf8' });
+
+  test('does not see it, and everybody else does', (context) => {
+    if (!isRoot) skip(context, 'mounting needs root');
+    const point = join(folder, 'taken-away');
+    mkdirSync(point);
+    execFileSync('mount', ['-t', 'tmpfs', 'none', point]);
+    try {
+      writeFileSync(join(point, 'inside'), 'x');
+      const { stdout, status } = without(point, '/bin/sh', '-c', 'ls "$1"; echo "[$2]"; exit 3', 'sh', point, 'a b');
+      expect({ stdout, status }).toEqual({ stdout: '[a b]\n', status: 3 });
+      expect(existsSync(join(point, 'inside'))).toBe(true);
+    } finally {
+      execFileSync('umount', [point]);
+    }
+  });
+
+  test('is not run when there is no such mount, and says why', (context) => {
+    if (!isRoot) skip(context, 'mounting needs root');
+    const { stderr, stdout, status } = without(join(folder, 'nothing'), '/bin/echo', 'x');
+    expect({ stdout, status }).toEqual({ stdout: '', status: 1 });
+    expect(stderr).toContain('No such file or directory');
+    expect(without(folder).status).toBe(2);
+  });
+});
+
+test('disks are mounted by many at once', async (context) => {
+  if (!isRoot) skip(context, 'mounting needs root');
+  const disks = Array.from({ length: 40 }, (_, n) => ({
+    file: join(folder, `disk${n}`),
+    target: join(folder, `on${n}`),
+  }));
+  const [first, ...others] = disks;
+  execFileSync('truncate', ['--size', '4M', first?.file ?? '']);
+  execFileSync('mkfs.ext4', ['-q', '-O', '^has_journal', first?.file ?? '']);
+  for (const { file } of others) execFileSync('cp', ['--sparse=always', first?.file ?? '', file]);
+  for (const { target } of disks) mkdirSync(target);
+  const mounted = await Promise.allSettled(
+    disks.map(({ file, target }) => host.mountDisk({ file, target, type: 'ext4' })),
+  );
+  for (const { target } of disks) spawnSync('umount', [target]);
+  expect(mounted.filter(({ status }) => status === 'rejected')).toEqual([]);
+}, 60_000);

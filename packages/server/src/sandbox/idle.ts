@@ -64,11 +64,13 @@ export class Idle {
   }
 
   #hear({ type, subject, data }: CaissonEvent): void {
-    // Only events of states have where they lead to.
-    if (!('to' in data)) return;
+    // One that was made ahead has a policy from its claim on.
+    const isClaim = type === 'caisson.sandbox.claimed';
+    // Of the others only events of states have where they lead to.
+    if (!isClaim && !('to' in data)) return;
     const id = subject as Id<'sandbox'>;
     this.#forget(id);
-    if (type !== 'caisson.sandbox.ready') return;
+    if (type !== 'caisson.sandbox.ready' && !isClaim) return;
     this.#work.store.sandboxes.get(id).then(
       (sandbox) => sandbox && this.#watch(sandbox),
       // Without its record nobody knows whether it should be paused; its next event tells.

@@ -1,4 +1,11 @@
-import { labelsSchema, nameSchema, sandboxPolicySchema, sandboxSchema, snapshotKinds } from '@caisson/contract';
+import {
+  CaissonError,
+  labelsSchema,
+  nameSchema,
+  sandboxPolicySchema,
+  sandboxSchema,
+  snapshotKinds,
+} from '@caisson/contract';
 import * as z from 'zod';
 import { check, parseJson } from '../images/oci/documents.ts';
 
@@ -7,8 +14,8 @@ export const recordAnnotation = 'caisson.snapshot';
 /** On a layer: the diff id that the exporting server has its files by. */
 export const originAnnotation = 'caisson.origin';
 
-/** Most of them are some kilobytes; it travels within the manifest. */
-const maxRecordBytes = 1024 * 1024;
+/** Most of them are some kilobytes; it travels within the manifest, which may have four mebibytes. */
+const maxRecordBytes = 3 * 1024 * 1024;
 
 /**
  * What an archive says of its snapshot besides the files. The blueprint is not in it: it is made anew from the spec, so
@@ -33,6 +40,14 @@ export const archiveRecordSchema = z.object({
 });
 
 export type ArchiveRecord = z.infer<typeof archiveRecordSchema>;
+
+/** As an annotation. What could not be read again is not written. */
+export function recordText(record: ArchiveRecord): string {
+  const text = JSON.stringify(record);
+  // It is quoted once more within the manifest.
+  if (Buffer.byteLength(JSON.stringify(text)) <= maxRecordBytes) return text;
+  throw new CaissonError('image_too_large', 'the spec of the snapshot is too large for an archive');
+}
 
 export function readRecord(annotations: Readonly<Record<string, string>>): ArchiveRecord {
   const text = annotations[recordAnnotation] ?? 'null';

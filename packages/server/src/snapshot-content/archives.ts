@@ -1,7 +1,6 @@
 import { basename } from 'node:path';
 import {
   CaissonError,
-  type Id,
   type Labels,
   newId,
   type Owner,
@@ -191,7 +190,7 @@ function recordOf(snapshot: StoredSnapshot, inputs: SnapshotInputs, image: Image
   const { spec, resolvedSpec, driver, persistence, profile, policy } = inputs;
   return {
     version: 1,
-    snapshot: id satisfies Id<'snapshot'>,
+    snapshot: id,
     kind: kind as Snapshot['kind'],
     name,
     labels,

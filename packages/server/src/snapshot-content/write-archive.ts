@@ -3,7 +3,7 @@ import { CaissonError } from '@caisson/contract';
 import { digestEnd, digestOf, short } from '../images/digest.ts';
 import { mediaTypes } from '../images/oci/documents.ts';
 import { machineArchitecture } from '../images/oci/platform.ts';
-import { type ArchiveRecord, originAnnotation, recordAnnotation } from './archive-record.ts';
+import { type ArchiveRecord, originAnnotation, recordAnnotation, recordText } from './archive-record.ts';
 import type { Packed } from './packer.ts';
 import { archiveEnd, memberHeader, memberSize, paddingOf } from './tar-member.ts';
 
@@ -26,7 +26,7 @@ interface Member {
   readonly name: string;
   readonly size: number;
   readonly digest?: string;
-  open(signal: AbortSignal): AsyncIterable<Uint8Array>;
+  readonly open: (signal: AbortSignal) => AsyncIterable<Uint8Array>;
 }
 
 /**
@@ -56,25 +56,21 @@ export class ArchiveWriter {
         size,
         ...(origin === undefined ? {} : { annotations: { [originAnnotation]: origin } }),
       })),
-      annotations: { [recordAnnotation]: JSON.stringify(record) },
+      annotations: { [recordAnnotation]: recordText(record) },
     });
     const root = { mediaType: mediaTypes.ociManifest, digest: digestOf(manifest), size: manifest.length };
     const index = document({ schemaVersion: 2, mediaType: mediaTypes.ociIndex, manifests: [root] });
     // Two layers of the same content are one file.
-    const blobs = new Map(
-      layers.flatMap((layer) => (layer.open ? [[layer.digest, layer]] : [])) as [string, ArchiveLayer][],
-    );
+    const blobs = new Map<string, Member>();
+    for (const { digest, size, open } of layers) {
+      if (open) blobs.set(digest, { name: blobName(digest), size, digest, open });
+    }
     this.#members = [
       fixed('oci-layout', document({ imageLayoutVersion: '1.0.0' })),
       fixed('index.json', index),
       fixed(blobName(digestOf(manifest)), manifest),
       fixed(blobName(digestOf(config)), config),
-      ...[...blobs.values()].map(({ digest, size, open }) => ({
-        name: blobName(digest),
-        size,
-        digest,
-        open: open as Member['open'],
-      })),
+      ...blobs.values(),
     ];
     this.size = this.#members.reduce((sum, { size }) => sum + memberSize(size), archiveEnd.length);
   }
@@ -89,7 +85,7 @@ export class ArchiveWriter {
   }
 }
 
-export function blobName(digest: string): string {
+function blobName(digest: string): string {
   return `blobs/${digest.replace(':', '/')}`;
 }
 

@@ -35,7 +35,7 @@ export class PoolRoom {
 }
 
 /** How full a pool is, for people. */
-export function fillText({ detail, freeBytes, totalBytes }: PoolHealth): string {
+export function fillText({ detail, freeBytes, totalBytes }: Omit<PoolHealth, 'state'>): string {
   const used = totalBytes === 0 ? 100 : Math.floor((1 - freeBytes / totalBytes) * 100);
   return `${detail} is ${used} % full, ${sizeText(freeBytes)} of ${sizeText(totalBytes)} are free`;
 }

@@ -115,7 +115,8 @@ interface Trial {
 /** Several may be tried at once: each in a folder of its own, whose name tells whoever has to remove it. */
 function trialOf(candidate: Candidate, key: InstanceKey, place: Place): Trial {
   const own = join(place.root, `probe-${candidate.name}-${key.sandbox}`);
-  const runtime = new Runtime({ ...candidate, state: join(own, 'state'), host: place.host });
+  const { host, guestProgram } = place;
+  const runtime = new Runtime({ ...candidate, state: join(own, 'state'), host, guestProgram });
   return { own, folder: new InstanceFolder(own, InstanceFolder.nameOf(key)), runtime };
 }
 

@@ -15,19 +15,9 @@ export interface KnownRuntime {
   readonly isolation: 'namespaces' | 'user-kernel';
   /** What gives it on Debian. */
   readonly package: string;
-  /** What to run it under, on machines where it would refuse. */
-  wrapper(layout: CgroupLayout): readonly string[];
+  /** What to run it under, on machines where it would refuse; `guestProgram` is our own program. */
+  wrapper(layout: CgroupLayout, guestProgram: string): readonly string[];
 }
-
-/** In a mount namespace of its own, so that nobody but this one call misses what is taken away. */
-const withoutUnified = [
-  '/usr/bin/unshare',
-  '--mount',
-  '/bin/sh',
-  '-c',
-  'umount /sys/fs/cgroup/unified && exec "$@"',
-  'sh',
-];
 
 /** The first that works here is taken where nobody asks for one: quickest first. One with a kernel of its own is asked for. */
 export const knownRuntimes: Readonly<Record<RuntimeName, KnownRuntime>> = {
@@ -39,7 +29,7 @@ export const knownRuntimes: Readonly<Record<RuntimeName, KnownRuntime>> = {
     isolation: 'namespaces',
     package: 'crun',
     // It refuses to start where there is a tree of each kind.
-    wrapper: (layout) => (layout === 'hybrid' ? withoutUnified : []),
+    wrapper: (layout, guestProgram) => (layout === 'hybrid' ? [guestProgram, 'without', '/sys/fs/cgroup/unified'] : []),
   },
   runc: {
     options: [[]],

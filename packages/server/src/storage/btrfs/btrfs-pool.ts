@@ -1,5 +1,5 @@
 import { existsSync, statfsSync } from 'node:fs';
-import { mkdir, rename, rm, statfs } from 'node:fs/promises';
+import { mkdir, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { CaissonError } from '@caisson/contract';
 import type { HostClient } from '@caisson/guest';
@@ -7,8 +7,10 @@ import { makePassable } from '../../isolation/passable-folder.ts';
 import { hostCommand } from '../layered/host-command.ts';
 import { loopDeviceOf, resizeFile, untilLetGo } from '../layered/loop-file.ts';
 import { isMounted, unmount } from '../layered/mounts.ts';
+import { type Room, roomOf } from '../layered/room.ts';
+import { fillText } from '../pool-room.ts';
 import { type PoolHealth, poolState, type StorageProbe } from '../storage.ts';
-import { firstSize, isShort, largerSize, type Room } from './pool-size.ts';
+import { firstSize, isShort, largerSize } from './pool-size.ts';
 
 /** What statfs(2) calls btrfs. */
 const btrfsType = 0x9123683e;
@@ -70,8 +72,9 @@ export class BtrfsPool {
     try {
       await this.open();
       signal.throwIfAborted();
-      const where = this.#file ?? `${this.folder}, which is on btrfs itself`;
-      return { usable: true, detail: `btrfs snapshots and simple quotas, in ${where}` };
+      const room = await roomOf(this.folder);
+      const where = this.#file === undefined ? `the btrfs of ${this.folder}` : `the pool ${this.#file}`;
+      return { usable: true, detail: `snapshots and simple quotas; ${fillText({ ...room, detail: where })}` };
     } catch (error) {
       const { message, hint } = error as CaissonError;
       return { usable: false, why: message, fix: hint ?? 'Use --storage overlay.' };
@@ -127,7 +130,9 @@ export class BtrfsPool {
       if (isNew) await rm(file, { force: true });
       throw new CaissonError('storage_failed', `the pool ${file} cannot be mounted: ${(error as Error).message}`, {
         cause: error,
-        hint: isNew ? 'Use --storage overlay.' : `It is left as it is. Look at it with \`btrfs check ${file}\`.`,
+        hint: isNew
+          ? 'Use --storage overlay.'
+          : `It is left as it is. Look at it with \`btrfs check ${file}\`, or move it away to begin anew.`,
       });
     }
   }
@@ -157,8 +162,7 @@ export class BtrfsPool {
     const draft = `${file}.new`;
     await rm(draft, { force: true });
     try {
-      const [disk] = await roomsOf([this.#data]);
-      await resizeFile(draft, this.#firstBytes ?? firstSize(disk as Room));
+      await resizeFile(draft, this.#firstBytes ?? firstSize(await roomOf(this.#data)));
       // Once is enough for what lies in one file: a second copy would be lost with the first, and costs every commit.
       await hostCommand(this.#host, 'mkfs.btrfs', ['-q', '-f', '-m', 'single', '-d', 'single', '-L', 'caisson', draft]);
       await rename(draft, file);
@@ -190,7 +194,7 @@ export class BtrfsPool {
   }
 
   async #rooms(): Promise<[Room, Room]> {
-    return (await roomsOf([this.folder, this.#data])) as [Room, Room];
+    return Promise.all([roomOf(this.folder), roomOf(this.#data)]);
   }
 
   /** Lets go of the pool, for whoever knows that nothing in it is mounted. */
@@ -198,9 +202,4 @@ export class BtrfsPool {
     this.#opening = undefined;
     if (this.#file !== undefined && (await isMounted(this.folder))) await unmount(this.#host, this.folder);
   }
-}
-
-async function roomsOf(folders: readonly string[]): Promise<Room[]> {
-  const all = await Promise.all(folders.map((folder) => statfs(folder)));
-  return all.map(({ blocks, bavail, bsize }) => ({ totalBytes: blocks * bsize, freeBytes: bavail * bsize }));
 }

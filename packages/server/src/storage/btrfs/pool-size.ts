@@ -1,8 +1,4 @@
-/** A filesystem by its size. */
-export interface Room {
-  readonly totalBytes: number;
-  readonly freeBytes: number;
-}
+import type { Room } from '../layered/room.ts';
 
 const mib = 1024 ** 2;
 const gib = 1024 ** 3;

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { mkdir, statfs } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CaissonError } from '@caisson/contract';
 import type { HostClient } from '@caisson/guest';
@@ -8,6 +8,7 @@ import type { ChangesStore, Limit } from '../layered/changes-store.ts';
 import { removeTree } from '../layered/host-command.ts';
 import { isMounted, unmount } from '../layered/mounts.ts';
 import { PoolFolder } from '../layered/pool-folder.ts';
+import { roomOf } from '../layered/room.ts';
 import { type PoolHealth, poolState, type Still, type StorageProbe } from '../storage.ts';
 import { makeDisk, minQuotaBytes, mountDisk, resizeDisk } from './quota-disk.ts';
 import { SpareDisk } from './spare-disk.ts';
@@ -46,9 +47,8 @@ export class DiskChanges implements ChangesStore {
   }
 
   async health(): Promise<PoolHealth> {
-    const { blocks, bavail, bsize } = await statfs(this.pool);
-    const [totalBytes, freeBytes] = [blocks * bsize, bavail * bsize];
-    return { state: poolState(totalBytes, freeBytes), totalBytes, freeBytes, detail: `overlay in ${this.pool}` };
+    const room = await roomOf(this.pool);
+    return { state: poolState(room.totalBytes, room.freeBytes), ...room, detail: `the disk below ${this.pool}` };
   }
 
   async make(holding: string, limit: number | null): Promise<void> {

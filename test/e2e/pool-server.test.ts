@@ -78,6 +78,16 @@ test('also those that it is just making', async () => {
   }
 });
 
+test('a member is paused for its idleness when it has an owner who wants that, and not before', async () => {
+  server = await pooledServer();
+  const { url } = server;
+  const { body } = await call(url, 'POST', '/v1/sandboxes', { body: { profile: 'warm', autoPauseSeconds: 1 } });
+  const state = async () => (await call(url, 'GET', `/v1/sandboxes/${body.id}`)).body.state;
+  expect(body.state).toBe('ready');
+  await expect.poll(state, { timeout: 5_000 }).toBe('paused');
+  expect((await call(url, 'GET', '/v1/pools')).body.items[0]).toMatchObject({ taken: 1, ready: 5 });
+});
+
 test('members are counted apart', async () => {
   server = await pooledServer();
   await call(server.url, 'POST', '/v1/sandboxes', { body: { profile: 'warm' } });
