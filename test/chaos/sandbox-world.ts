@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { Caisson, type SandboxHandle } from '@caisson/sdk';
 import { WebSocket } from 'ws';
 import { mountsBelow } from '../../packages/server/src/storage/layered/mounts.ts';
+import { openStore } from '../../packages/server/src/store/store.ts';
 import { unmountPoolOf } from '../pools.ts';
 import { type ServerProcess, startServerProcess } from '../server-process.ts';
 import { cgroupsOf, leftovers, namespacesOf, processName } from './leftovers.ts';
@@ -85,6 +86,7 @@ export class SandboxWorld {
 
   /** Every sandbox that the record knows, for `leftovers`. */
   async noteAll(): Promise<void> {
+    await this.runtimeFolder();
     for await (const { id } of this.client().sandboxes.list({ all: true })) this.#sandboxes.add(id);
   }
 
@@ -120,6 +122,7 @@ export class SandboxWorld {
   /** Leaves nothing on the machine, whatever the test left. */
   async close(): Promise<void> {
     await this.#server?.kill();
+    if (this.#server) this.#runtimeFolder ??= join('/run/caisson', await this.#installation());
     for (const pin of this.#pins.splice(0)) closeSync(pin);
     await this.wipe();
     for (const cgroup of cgroupsOf(this.#sandboxes)) execFileSync('rmdir', ['--ignore-fail-on-non-empty', cgroup]);
@@ -139,6 +142,13 @@ export class SandboxWorld {
       this.#pins.push(openSync(path, 'r'));
       this.#namespaces.add(name);
     }
+  }
+
+  /** Of a server that has ended: its record knows. */
+  async #installation(): Promise<string> {
+    const store = await openStore({ sqlite: join(this.folder, 'caisson.db') });
+    await store.close();
+    return store.installation;
   }
 
   #noteHelpers(): void {

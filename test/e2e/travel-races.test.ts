@@ -6,7 +6,7 @@ import { skip } from '../conformance/skips.ts';
 import { sh, treeSum } from './tree-sum.ts';
 
 const persistent = { ...spec, runtime: { ...spec.runtime, persistence: 'persistent' } };
-const rounds = 3;
+const rounds = 2;
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** Whatever meets whatever: both end, none with a defect, and the sandbox stands somewhere that the table knows. */
@@ -168,6 +168,23 @@ describe.each(['overlay', 'btrfs'] as const)('races of time travel on %s', (stor
         expect(await treeSum(restored)).toBe(sum);
         await restored.destroy();
       }
+    }
+  });
+
+  test('a destroy takes the place of a rollback, and of a restore that is on its way', async () => {
+    for (let round = 0; round < rounds; round += 1) {
+      const sandbox = await make(spec, 8);
+      const { id } = await sandbox.snapshot();
+      const restored = await client().snapshots.restore(id, { waitSeconds: 0 });
+      const codes = await race(
+        () => sandbox.rollback(id),
+        later(5 + round * 40, () => sandbox.destroy()),
+        later(round * 20, () => restored.destroy()),
+      );
+      expect(codes.slice(1)).toEqual(['ok', 'ok']);
+      expect(['ok', 'action_cancelled']).toContain(codes[0]);
+      expect(await settledState(sandbox)).toBe('destroyed');
+      expect(await settledState(restored)).toBe('destroyed');
     }
   });
 
