@@ -45,9 +45,9 @@ export const sandboxSchema = z.object({
   head: idSchema('snapshot').nullable().describe('the snapshot that its files were last equal to'),
   rollbackTo: idSchema('snapshot').nullable().describe('where a rollback that runs leads'),
   origin: z
-    .object({ sandbox: idSchema('sandbox'), snapshot: idSchema('snapshot') })
+    .object({ sandbox: idSchema('sandbox'), snapshot: idSchema('snapshot').nullable() })
     .nullable()
-    .describe('what it was restored or forked from'),
+    .describe('what it was restored from; a fork has no snapshot'),
   createdAt: z.iso.datetime(),
   updatedAt: z.iso.datetime(),
   readyAt: nullableTime,

@@ -41,7 +41,7 @@ export function toSandbox(row: SandboxRow): Sandbox {
     origin:
       row.origin_sandbox === null
         ? null
-        : { sandbox: row.origin_sandbox as Id<'sandbox'>, snapshot: row.origin_snapshot as Id<'snapshot'> },
+        : { sandbox: row.origin_sandbox as Id<'sandbox'>, snapshot: row.origin_snapshot as Id<'snapshot'> | null },
     createdAt: isoTime(row.created_at),
     updatedAt: isoTime(row.updated_at),
     readyAt: isoTime(row.ready_at),

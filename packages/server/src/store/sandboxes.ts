@@ -45,6 +45,8 @@ export interface NewSandbox {
   readonly expiresAt: number | null;
   readonly policy: SandboxPolicy;
   readonly origin?: Sandbox['origin'];
+  /** The snapshot that its files are equal to when it begins. */
+  readonly head?: Id<'snapshot'> | null;
   /** The warm pool that it is made for. */
   readonly pool?: string;
 }
@@ -382,7 +384,7 @@ function newRow(sandbox: NewSandbox, attempt: Id<'attempt'>, now: number) {
     policy: JSON.stringify(sandbox.policy),
     origin_sandbox: sandbox.origin?.sandbox ?? null,
     origin_snapshot: sandbox.origin?.snapshot ?? null,
-    head: sandbox.origin?.snapshot ?? null,
+    head: sandbox.head ?? null,
     pool: sandbox.pool ?? null,
   };
 }

@@ -141,7 +141,9 @@ export class Branches {
       persistence: inputs.persistence,
       expiresAt: ttlSeconds === undefined ? null : Date.now() + ttlSeconds * 1000,
       policy: inputs.policy,
-      origin: { sandbox: snapshot.sandbox, snapshot: snapshot.id },
+      // That of a fork is nobody's to see, and soon gone; what it hangs on stays.
+      origin: { sandbox: snapshot.sandbox, snapshot: snapshot.kind === 'fork' ? null : snapshot.id },
+      head: snapshot.kind === 'fork' ? snapshot.parent : snapshot.id,
     };
     const insert = async () =>
       (await work.store.sandboxes.create(record, attemptOf(action, snapshot, inputs), limits, idempotency)).sandbox;
