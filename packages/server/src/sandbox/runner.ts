@@ -51,10 +51,9 @@ export class Runner {
   /** Called at the end of each action. */
   onEnded: (() => void) | undefined;
 
-  /** How many actions run, or are about to, on sandboxes that are not among these. */
-  countBesides(ids: { has(id: Id<'sandbox'>): boolean }): number {
-    const busy = new Set([...this.#running.keys(), ...this.#entering.keys()]);
-    return [...busy].filter((id) => !ids.has(id)).length;
+  /** Whether one of these actions runs on a sandbox that is not among those. */
+  runsBesides(ids: { has(id: Id<'sandbox'>): boolean }, actions: readonly ActionName[]): boolean {
+    return [...this.#running].some(([id, { action }]) => actions.includes(action) && !ids.has(id));
   }
 
   /** Begins an action on the sandbox as the caller saw it. Resolves when the transient state is written. */

@@ -184,7 +184,8 @@ export class OciDriver implements Driver {
         continue;
       }
       const ended = !record.running || !isAlive(record.running);
-      instances.push({ key: record.key, owner, ended, paused: !ended && this.#isPaused(folder, record) });
+      const paused = !ended && this.#isPaused(folder, record);
+      instances.push({ key: record.key, owner, ended, ...(paused ? { paused } : {}) });
       // One that somebody is at work on gets its link from them.
       if (ended || this.#turns.isTaken(name)) continue;
       this.#oomKills.set(name, this.#cgroup(folder).oomKills);

@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os';
-import { hasCode, type Id, newId, systemOwner } from '@caisson/contract';
+import { type ActionName, hasCode, type Id, newId, systemOwner } from '@caisson/contract';
 import type { Limits } from '../../store/limits.ts';
 import type { NewSandbox } from '../../store/sandboxes.ts';
 import { newAttempt } from '../compose.ts';
@@ -14,7 +14,9 @@ const atOnce = Math.min(4, Math.max(1, Math.floor(availableParallelism() / 2)));
 /** After a member was handed out its first command comes; the next one is not begun into that. */
 const quietMs = 30;
 /** Under a load that never ends a member is begun all the same, once in a while: pools would stay empty for ever. */
-const patienceMs = 2_000;
+const patienceMs = 1_000;
+/** Whoever asked for one of these waits for a sandbox to work in; the end of one may take its time. */
+const hurried = ['create', 'recreate', 'start', 'resume', 'rollback'] as const satisfies ActionName[];
 /** How often it is looked whether pools shall shrink; nothing else tells. */
 const lookMs = 5_000;
 /** How old the answer may be to the question what a tag means; each costs a request to its registry. */
@@ -29,7 +31,7 @@ export interface PoolKeeperContext {
 
 /**
  * Keeps the pools at their size: makes what they lack and ends what they have too much of, a few at a time, and not while
- * anybody waits for an action on a sandbox.
+ * anybody waits for a sandbox.
  */
 export class PoolKeeper {
   readonly #context: PoolKeeperContext;
@@ -125,7 +127,7 @@ export class PoolKeeper {
 
   /** How long to let others go first. The end of their actions wakes. */
   #standBackMs(now: number): number {
-    const isBusy = this.#context.runner.countBesides(this.#members) > 0;
+    const isBusy = this.#context.runner.runsBesides(this.#members, hurried);
     const waitMs = isBusy ? patienceMs : this.#lastAsked + quietMs - now;
     if (waitMs <= 0) return 0;
     this.#heldSince ??= now;

@@ -24,7 +24,7 @@ export interface WarmPoolsContext extends PoolKeeperContext {
  * Laws
  * 1. A member is handed out once: the store compares and sets. What this process knows only saves it from asking in vain.
  * 2. Nobody waits for a pool. One that has no living member is a miss, and the sandbox is made as ever.
- * 3. Members are made and ended a few at a time, and not while somebody waits for an action on a sandbox.
+ * 3. Members are made and ended a few at a time, and not while somebody waits for a sandbox.
  * 4. Whatever a killed server left is found in the store: a member goes on in its pool, and what has left it is ended.
  */
 export class WarmPools {
