@@ -115,8 +115,8 @@ interface Trial {
 /** Several may be tried at once: each in a folder of its own, whose name tells whoever has to remove it. */
 function trialOf(candidate: Candidate, key: InstanceKey, place: Place): Trial {
   const own = join(place.root, `probe-${candidate.name}-${key.sandbox}`);
-  const { host, guestProgram } = place;
-  const runtime = new Runtime({ ...candidate, state: join(own, 'state'), host, guestProgram });
+  const { host } = place;
+  const runtime = new Runtime({ ...candidate, state: join(own, 'state'), host });
   return { own, folder: new InstanceFolder(own, InstanceFolder.nameOf(key)), runtime };
 }
 

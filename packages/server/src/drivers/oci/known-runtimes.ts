@@ -16,7 +16,7 @@ export interface KnownRuntime {
   /** What gives it on Debian. */
   readonly package: string;
   /** What to run it under, on machines where it would refuse; `guestProgram` is our own program. */
-  wrapper(layout: CgroupLayout, guestProgram: string): readonly string[];
+  wrapper(layout: CgroupLayout, hostProgram: string): readonly string[];
 }
 
 /** The first that works here is taken where nobody asks for one: quickest first. One with a kernel of its own is asked for. */
@@ -29,7 +29,7 @@ export const knownRuntimes: Readonly<Record<RuntimeName, KnownRuntime>> = {
     isolation: 'namespaces',
     package: 'crun',
     // It refuses to start where there is a tree of each kind.
-    wrapper: (layout, guestProgram) => (layout === 'hybrid' ? [guestProgram, 'without', '/sys/fs/cgroup/unified'] : []),
+    wrapper: (layout, hostProgram) => (layout === 'hybrid' ? [hostProgram, 'without', '/sys/fs/cgroup/unified'] : []),
   },
   runc: {
     options: [[]],

@@ -22,7 +22,6 @@ export class Runtime {
     /** Where it keeps what it knows about its containers. */
     readonly state: string;
     readonly layout: CgroupLayout;
-    readonly guestProgram: string;
     /** Those before the verb. */
     readonly options: readonly string[];
     readonly host: HostClient;
@@ -30,7 +29,7 @@ export class Runtime {
     this.name = options.name;
     this.known = knownRuntimes[options.name];
     this.#host = options.host;
-    const wrapper = this.known.wrapper(options.layout, options.guestProgram);
+    const wrapper = this.known.wrapper(options.layout, options.host.program);
     this.options = options.options;
     this.#command = [...wrapper, options.program, '--root', options.state, ...options.options];
   }

@@ -49,9 +49,9 @@ export class Runtimes {
     const program = isRuntimeName(name) ? programOf(name) : undefined;
     if (!isRuntimeName(name) || !program)
       throw new CaissonError('driver_unavailable', `${name} is not installed any more`);
-    const { root, host, guestProgram } = this.#place;
+    const { root, host } = this.#place;
     const layout = cgroupLayout() ?? 'v2';
-    return new Runtime({ name, program, state: join(root, 'state', name), layout, guestProgram, options, host });
+    return new Runtime({ name, program, state: join(root, 'state', name), layout, options, host });
   }
 
   /** Why a runtime cannot be had, as far as is known without trying it. */
