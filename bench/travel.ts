@@ -4,6 +4,8 @@ import { type SandboxServer, whyNoSandboxes, withSandboxServer } from './sandbox
 const rounds = 15;
 const largeRounds = 5;
 const forks = 50;
+/** As large as sources are; smaller ones would lie in the metadata of btrfs. */
+const fileBytes = 4096;
 
 interface Kept {
   readonly id: string;
@@ -42,7 +44,11 @@ async function measureSnapshots(
   for (let round = 0; round < count; round += 1) {
     // The files of the round before are on the disk; those of this one are nowhere but in memory.
     await server.exec(id, ['/bin/sh', '-c', `rm -rf /tmp/files; sync; mkdir /tmp/files`]);
-    await server.exec(id, ['/bin/sh', '-c', `seq ${files} | split -a 5 -l 1 - /tmp/files/`]);
+    await server.exec(id, [
+      '/bin/sh',
+      '-c',
+      `head -c ${files * fileBytes} /dev/urandom | split -a 5 -b ${fileBytes} - /tmp/files/`,
+    ]);
     const began = performance.now();
     const kept = await server.connection.json<Kept>('POST', `/v1/sandboxes/${id}/snapshots`, {});
     times.push(performance.now() - began);

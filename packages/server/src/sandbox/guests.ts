@@ -1,6 +1,7 @@
 import { CaissonError, canUse, includesScope, refusal, type Sandbox, type SandboxStats } from '@caisson/contract';
 import type { GuestClient } from '@caisson/guest';
-import type { InstanceStats } from '../drivers/driver.ts';
+import type { Driver, InstanceStats } from '../drivers/driver.ts';
+import type { Usage } from '../storage/storage.ts';
 import { type Caller, mayChange, requireChange } from '../tenancy/caller.ts';
 import { keyOf } from './end.ts';
 import type { Idle } from './idle.ts';
@@ -60,9 +61,10 @@ export class Guests {
     requireReady(sandbox);
     const driver = this.#context.work.driver(sandbox.driver);
     const key = keyOf(sandbox);
-    const [outside, inside] = await Promise.all([
+    const [outside, inside, disk] = await Promise.all([
       driver.stats?.(key, signal),
       driver.guest?.(key, signal).then((guest) => guest.stats(signal)),
+      this.#disk(sandbox, driver, signal),
     ]);
     const counted: InstanceStats | undefined =
       outside ??
@@ -74,10 +76,16 @@ export class Guests {
     if (!counted) throw new CaissonError('stats_not_available', `the driver ${driver.name} counts nothing`);
     return {
       ...counted,
-      diskUsedBytes: inside?.diskUsedBytes ?? null,
-      diskTotalBytes: inside?.diskTotalBytes ?? null,
+      diskUsedBytes: disk?.exclusiveBytes ?? inside?.diskUsedBytes ?? null,
+      diskTotalBytes: disk?.quotaBytes ?? inside?.diskTotalBytes ?? null,
       uptimeSeconds: inside ? inside.uptimeMs / 1000 : null,
     };
+  }
+
+  /** Where a sandbox shares a filesystem with others, the inside sees all of it; its own part is known to storage. */
+  async #disk(sandbox: Sandbox, driver: Driver, signal: AbortSignal): Promise<Usage | undefined> {
+    const storage = driver.capabilities.storage === 'ours' ? this.#context.work.filesystems?.storage : undefined;
+    return storage?.capabilities.snapshotCost === 'constant' ? storage.usage(sandbox.id, signal) : undefined;
   }
 
   /** Whoever may only look does not change whether it runs. */
