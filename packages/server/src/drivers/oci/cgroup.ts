@@ -1,34 +1,42 @@
-import { existsSync, readdirSync, readFileSync, rmdirSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CaissonError } from '@caisson/contract';
 
-const root = '/sys/fs/cgroup';
+/** Where every system mounts them. */
+const mounted = '/sys/fs/cgroup';
 /** The kernel lets go of a group some milliseconds after its last process; a machine under load takes longer. */
 const endMs = 5_000;
 const lookMs = 10;
+/** Processes stop within milliseconds, or are stuck in a device and may never. */
+const freezeMs = 10_000;
 
 /** `v2`: one tree. `v1`: one for each controller. `hybrid`: the same, and an additional tree of the new kind. */
 export type CgroupLayout = 'v2' | 'v1' | 'hybrid';
 
-export function cgroupLayout(): CgroupLayout | undefined {
+export function cgroupLayout(root: string = mounted): CgroupLayout | undefined {
   if (existsSync(join(root, 'cgroup.controllers'))) return 'v2';
   if (!existsSync(join(root, 'memory'))) return undefined;
   return existsSync(join(root, 'unified', 'cgroup.procs')) ? 'hybrid' : 'v1';
 }
 
+/** Where the groups of all instances are in each tree. It stays when the last of them goes. */
+export const cgroupParent = '/caisson';
+
 /** Where the group of an instance is in each tree. */
 export function cgroupOf(name: string): string {
-  return `/caisson/${name}`;
+  return `${cgroupParent}/${name}`;
 }
 
 /** The control group of one instance as the host sees it. What the kernel does not tell is 0. */
 export class Cgroup {
   readonly #path: string;
   readonly #isV2: boolean;
+  readonly #root: string;
 
-  constructor(path: string, layout: CgroupLayout) {
+  constructor(path: string, layout: CgroupLayout, root: string = mounted) {
     this.#path = path;
     this.#isV2 = layout === 'v2';
+    this.#root = root;
   }
 
   get cpuSeconds(): number {
@@ -64,12 +72,32 @@ export class Cgroup {
     return this.#text('freezer', 'freezer.state').trim() === 'FROZEN';
   }
 
+  /** Resolves once every process stands still, which was asked for: not every runtime waits, and no event of v1 tells it. */
+  async frozen(signal: AbortSignal): Promise<void> {
+    for (let waited = 0; !this.isFrozen; waited += lookMs) {
+      signal.throwIfAborted();
+      if (waited >= freezeMs) throw new CaissonError('driver_timeout', `${this.#path} does not stand still`);
+      if (!this.#isV2) this.#freezeAgain(waited);
+      await new Promise((resolve) => setTimeout(resolve, lookMs));
+    }
+  }
+
+  /** On v1 a fork at the wrong moment keeps the kernel from an end. Asked again it finds one; now and then it must begin anew. */
+  #freezeAgain(waited: number): void {
+    const file = join(this.#root, 'freezer', this.#path, 'freezer.state');
+    try {
+      if (waited % (10 * lookMs) === 9 * lookMs) writeFileSync(file, 'THAWED');
+      writeFileSync(file, 'FROZEN');
+    } catch {
+      // The group has gone, or moves on: the next look tells.
+    }
+  }
+
   /** For what a runtime left behind. Only empty groups can be removed. */
   removeEmpty(): void {
-    const trees = this.#isV2 ? [''] : readdirSync(root);
-    for (const tree of trees) {
+    for (const tree of this.#trees) {
       try {
-        rmdirSync(join(root, tree, this.#path));
+        rmdirSync(join(this.#root, tree, this.#path));
       } catch {
         // Not there, or still in use: the next round tries again.
       }
@@ -98,13 +126,16 @@ export class Cgroup {
   }
 
   get isLeft(): boolean {
-    const trees = this.#isV2 ? [''] : readdirSync(root);
-    return trees.some((tree) => existsSync(join(root, tree, this.#path)));
+    return this.#trees.some((tree) => existsSync(join(this.#root, tree, this.#path)));
+  }
+
+  get #trees(): string[] {
+    return this.#isV2 ? [''] : readdirSync(this.#root);
   }
 
   #text(controller: string, file: string): string {
     try {
-      return readFileSync(join(root, this.#isV2 ? '' : controller, this.#path, file), 'utf8');
+      return readFileSync(join(this.#root, this.#isV2 ? '' : controller, this.#path, file), 'utf8');
     } catch {
       return '';
     }
