@@ -209,6 +209,7 @@ export class OciDriver implements Driver {
     const runtime = this.#runtime(record);
     try {
       await runtime.pause(folder, signal);
+      if (runtime.known.freezesGroup) await this.#cgroup(folder).frozen(signal);
       await folder.write({ ...record, paused: true });
     } catch (error) {
       // One that counts as running must not stand still.
@@ -308,11 +309,14 @@ export class OciDriver implements Driver {
     }
     const runtime = this.#runtime(record);
     const link = await this.#links.get(folder.name)?.catch(() => undefined);
+    const { freezesGroup } = runtime.known;
+    // A runtime that pauses in a way of its own cannot end what it paused.
+    if (record.paused && !freezesGroup) await runtime.resume(folder).catch(() => {});
     const pid = this.#firstProcess(folder, record);
     if (pid !== undefined) {
       process.kill(pid, 'SIGKILL');
-      // One that stands still dies only when it moves again.
-      if (this.#isPaused(folder, record)) await runtime.resume(folder).catch(() => {});
+      // One whose group stands still dies only when it moves again.
+      if (freezesGroup && this.#isPaused(folder, record)) await runtime.resume(folder).catch(() => {});
       await link?.disconnected(deathMs);
     }
     this.#links.delete(folder.name);
@@ -321,6 +325,8 @@ export class OciDriver implements Driver {
     const isDead = pid === undefined || !isInCgroup(pid, cgroupOf(folder.name));
     await runtime
       .delete(folder, { force: !isDead || !record.running })
+      .catch(() => runtime.delete(folder, { force: true }))
+      // What died while it was paused makes runsc panic, which has removed everything by then.
       .catch(() => runtime.delete(folder, { force: true }));
     await this.#cgroup(folder).end();
     await folder.remove();
