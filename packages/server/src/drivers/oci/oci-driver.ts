@@ -27,7 +27,7 @@ import { GuestLink } from './guest-link.ts';
 import { InstanceFolder, type InstanceRecord } from './instance-folder.ts';
 import { isRuntimeName, knownRuntimes } from './known-runtimes.ts';
 import { launch } from './launch.ts';
-import { isAlive, isInCgroup } from './process-identity.ts';
+import { isAlive, isEnding, isInCgroup } from './process-identity.ts';
 import type { Runtime } from './runtime.ts';
 import { Runtimes } from './runtimes.ts';
 
@@ -187,7 +187,9 @@ export class OciDriver implements Driver {
       instances.push({ key: record.key, owner, ended });
       // One that somebody is at work on gets its link from them.
       if (ended || this.#turns.isTaken(name)) continue;
-      this.#oomKills.set(name, this.#cgroup(folder).oomKills);
+      const { oomKills } = this.#cgroup(folder);
+      // A kill is counted before who was killed is gone: that one is the reason of its end.
+      if (record.running && !isEnding(record.running)) this.#oomKills.set(name, oomKills);
       // Its guest is dialling; from now on somebody answers.
       // Where that cannot be had, the others are listed all the same, and whoever asks for this one learns why.
       await this.#link(folder, record).catch(() => {});
