@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { slowness } from './test/slowness.ts';
 
 /** `npm run test:long` runs the soaks and nothing else; `npm test` runs everything else. */
 const long = process.env.CAISSON_LONG === '1';
@@ -10,8 +11,9 @@ export default defineConfig({
   test: {
     include: long ? ['**/*.long.test.ts'] : ['packages/*/src/**/*.test.ts', 'test/**/*.test.ts'],
     exclude: ['**/node_modules/**', '**/dist/**', ...(long ? [] : ['**/*.long.test.ts'])],
-    testTimeout: long ? 3_600_000 : 20_000,
-    hookTimeout: 30_000,
+    testTimeout: long ? 3_600_000 : 20_000 * slowness,
+    hookTimeout: 30_000 * slowness,
+    expect: { poll: { timeout: 1_000 * slowness } },
     globalSetup: ['test/pools.ts'],
   },
 });

@@ -3,8 +3,13 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
-/** What is set up for: each needs what those before it need, and more. */
-const uses = ['quickstart', 'test', 'bench'];
+/** What is set up for, and what each needs beside its own: what another needs. */
+const uses = {
+  quickstart: ['quickstart'],
+  test: ['quickstart', 'test'],
+  bench: ['quickstart', 'test', 'bench'],
+  emulated: ['quickstart', 'emulated'],
+};
 
 const needed = {
   quickstart: [
@@ -29,11 +34,11 @@ const needed = {
     { package: 'postgresql', program: 'initdb', why: 'the store is tested on a real Postgres' },
   ],
   bench: [{ package: 'docker.io', program: 'dockerd', why: 'Docker is measured beside us' }],
+  emulated: [{ package: 'qemu-system-x86', program: 'qemu-system-x86_64', why: 'it emulates another machine' }],
 };
 
 export function missingDebianPackages(use = 'test') {
-  return uses
-    .slice(0, uses.indexOf(use) + 1)
+  return uses[use]
     .flatMap((one) => needed[one])
     .filter((entry) => (entry.file ? !existsSync(entry.file) : !onPath(entry.program)));
 }

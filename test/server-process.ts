@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { readFacts } from '@caisson/server';
+import { slowness } from './slowness.ts';
 
 /** The command as users run it. Found from wherever this file was compiled to. */
 export const caissonBin = join(projectRoot(import.meta.dirname), 'packages', 'cli', 'bin', 'caisson.mjs');
@@ -66,7 +67,7 @@ async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
 }
 
 async function whenAnswering(child: ChildProcess, folder: string, path: string, words: () => string): Promise<string> {
-  const deadline = Date.now() + 20_000;
+  const deadline = Date.now() + 20_000 * slowness;
   while (Date.now() < deadline) {
     if (child.exitCode !== null) throw new Error(`the server ended with ${child.exitCode}: ${words()}`);
     const facts = readFacts(folder);

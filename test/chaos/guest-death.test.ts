@@ -1,6 +1,7 @@
 import type { SandboxHandle } from '@caisson/sdk';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { skip } from '../conformance/skips.ts';
+import { slowness } from '../slowness.ts';
 import { SandboxWorld, spec, whyNoSandboxes } from './sandbox-world.ts';
 
 const world = new SandboxWorld();
@@ -19,7 +20,7 @@ async function make(ociRuntime: string, resources: object = {}): Promise<{ sandb
 
 /** How it stands once it has failed; the events tell. */
 async function failed(sandbox: SandboxHandle) {
-  for await (const { data } of sandbox.events({ after: 0, signal: AbortSignal.timeout(15_000) }))
+  for await (const { data } of sandbox.events({ after: 0, signal: AbortSignal.timeout(15_000 * slowness) }))
     if (data.action === null && data.to === 'failed') break;
   const { state, reason } = (await sandbox.refresh()).record;
   return { state, code: reason?.code };

@@ -210,6 +210,17 @@ export function describeDriver(
       expect(await driver.inspect(wanted, never)).toEqual({ status: 'running' });
     });
 
+    law('destroys an instance that is paused, where it can pause', async () => {
+      const { driver, request } = await open();
+      if (!driver.pause) return expect(driver.capabilities.pause).toBe('none');
+      const wanted = key();
+      await driver.create(await request(wanted, owner), never);
+      await driver.pause(wanted, never);
+      await driver.destroy(wanted, never);
+      expect(await driver.inspect(wanted, never)).toEqual({ status: 'gone' });
+      expect((await driver.list(never)).instances).toEqual([]);
+    });
+
     law('halts and begins again from what it kept, where it can', async () => {
       const { driver, request } = await open();
       if (!driver.halt) return expect(driver.capabilities.halt).toBe(false);

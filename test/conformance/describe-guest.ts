@@ -43,6 +43,18 @@ export function describeGuest({ law, open, key, owner, never }: Laws): void {
     expect(await again?.outputOf(process)).toBe(lines);
   });
 
+  law('stands still as soon as it is paused, however busy it is', async () => {
+    const { inside, driver, wanted } = await launched({ resources: { pids: 1_024 } });
+    if (!inside || !driver.pause || !driver.resume) return;
+    for (let n = 0; n < 4; n += 1) await inside.start('while :; do /bin/true; done');
+    for (let round = 0; round < 10; round += 1) {
+      await driver.pause(wanted, never);
+      expect(await driver.inspect(wanted, never)).toEqual({ status: 'paused' });
+      await driver.resume(wanted, never);
+    }
+    expect((await inside.run('echo here')).stdout).toBe('here\n');
+  });
+
   law('ends what takes more memory than the instance may have, and nothing else', async () => {
     const { inside, driver, wanted } = await launched({ resources: { memoryMiB: 96 } });
     if (!inside || !driver.capabilities.limits.includes('memoryMiB')) return;

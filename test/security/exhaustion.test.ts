@@ -1,6 +1,7 @@
 import { lstatSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { slowness } from '../slowness.ts';
 import { type Attacked, compile, never, SandboxWorld } from './sandbox-world.ts';
 
 const mebibyte = 1024 * 1024;
@@ -26,7 +27,7 @@ describe.each(['runc', 'crun'] as const)('what a sandbox of %s can use up', (run
     const process = await guest.processes.spawn({ argv: ['/bomb', 'processes'], attach: false });
     await expect.poll(async () => (await world.driver.stats(key, never)).processes).toBeGreaterThanOrEqual(63);
     expect((await world.driver.stats(key, never)).processes).toBeLessThanOrEqual(64);
-    expect(await guest.ping()).toBeLessThan(2_000);
+    expect(await guest.ping()).toBeLessThan(2_000 * slowness);
     const refusals: unknown[] = [];
     for (let n = 0; n < 5; n += 1) await guest.processes.exec(['/bin/true']).catch((error) => refusals.push(error));
     expect(refusals.length).toBeGreaterThan(0);
@@ -36,7 +37,9 @@ describe.each(['runc', 'crun'] as const)('what a sandbox of %s can use up', (run
     });
     await process.signal(9);
     await expect
-      .poll(async () => (await guest.processes.exec(['/bin/true']).catch(() => ({ code: 1 }))).code, { timeout: 5_000 })
+      .poll(async () => (await guest.processes.exec(['/bin/true']).catch(() => ({ code: 1 }))).code, {
+        timeout: 5_000 * slowness,
+      })
       .toBe(0);
   });
 
@@ -64,8 +67,11 @@ describe.each(['runc', 'crun'] as const)('what a sandbox of %s can use up', (run
   test('a program that opens everything it can takes no descriptor from the guest', async () => {
     const { guest, isWell } = await launch();
     const all = await Promise.all([1, 2, 3, 4].map(() => guest.processes.exec(['/bomb', 'files'])));
-    for (const { stdout } of all)
-      expect(stdout.toString()).toMatch(/files after \d+: Too many open files|No file desc/);
+    for (const { stdout, why } of all) {
+      // Where the host allows very many, the memory that they take is used up first.
+      if (why !== 'out_of_memory')
+        expect(stdout.toString()).toMatch(/files after \d+: Too many open files|No file desc/);
+    }
     expect(await isWell()).toBe(true);
   });
 

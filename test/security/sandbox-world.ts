@@ -13,6 +13,7 @@ import { unmountBelow } from '../../packages/server/src/storage/layered/mounts.t
 import { OverlayStorage } from '../../packages/server/src/storage/overlay/overlay-storage.ts';
 import type { Rootfs } from '../../packages/server/src/storage/storage.ts';
 import { hostImage } from '../conformance/oci-world.ts';
+import { slowness } from '../slowness.ts';
 
 export const never = new AbortController().signal;
 export type RuntimeUnderAttack = 'runc' | 'crun' | 'runsc';
@@ -110,11 +111,11 @@ function means(guest: GuestClient): Pick<Attacked, 'sh' | 'isWell'> {
   return {
     async sh(line, user = 'root') {
       const argv = ['/bin/sh', '-c', `{ ${line}\n} 2>&1`];
-      const { code, stdout } = await guest.processes.exec(argv, { user, timeoutMs: 10_000 });
+      const { code, stdout } = await guest.processes.exec(argv, { user, timeoutMs: 10_000 * slowness });
       return { code, said: stdout.toString() };
     },
     async isWell() {
-      const { code, stdout } = await guest.processes.exec(['/bin/echo', 'well'], { timeoutMs: 5_000 });
+      const { code, stdout } = await guest.processes.exec(['/bin/echo', 'well'], { timeoutMs: 5_000 * slowness });
       return code === 0 && stdout.toString() === 'well\n';
     },
   };

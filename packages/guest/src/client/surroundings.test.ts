@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import {
   chmodSync,
   copyFileSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
@@ -15,7 +16,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Duplex } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
-import { beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeAll, beforeEach, expect, type TestContext, test } from 'vitest';
 import { skip } from '../../../../test/conformance/skips.ts';
 import { buildGuest } from '../../build.mjs';
 import { startGuest, whyNoGuest } from '../../testing/start-guest.ts';
@@ -70,14 +71,28 @@ test('once a server has the guest, its words go nowhere and its memory is nobody
   }
 });
 
-test('a process that the memory limit killed is told from one that was killed', async (context) => {
-  const group = `/sys/fs/cgroup/memory/caisson-test-${process.pid}`;
+/** A group of the host with one limit, whichever way the host has its groups. */
+function limitedGroup(
+  context: TestContext,
+  controller: 'memory' | 'pids',
+  { v1, v2, limit }: { v1: string; v2: string; limit: string },
+): string {
+  const root = '/sys/fs/cgroup';
+  const isV2 = existsSync(`${root}/cgroup.controllers`);
+  const group = join(root, isV2 ? '' : controller, `caisson-test-${process.pid}`);
   try {
+    if (isV2) writeFileSync(`${root}/cgroup.subtree_control`, `+${controller}`);
     mkdirSync(group);
-    writeFileSync(`${group}/memory.limit_in_bytes`, `${48 * 1024 * 1024}`);
-  } catch {
-    skip(context, 'needs a memory controller of cgroup v1 that can be written');
+    writeFileSync(join(group, isV2 ? v2 : v1), limit);
+  } catch (error) {
+    skip(context, `needs control groups that can be written: ${error}`);
   }
+  return group;
+}
+
+test('a process that the memory limit killed is told from one that was killed', async (context) => {
+  const bytes = String(48 * 1024 * 1024);
+  const group = limitedGroup(context, 'memory', { v1: 'memory.limit_in_bytes', v2: 'memory.max', limit: bytes });
   const wrapper = ['sh', '-c', `echo $$ > ${group}/cgroup.procs; exec "$@"`, 'sh'];
   const guest = await startGuest({ binary, wrapper });
   try {
@@ -120,13 +135,7 @@ test('kills for memory are counted where a sandbox sees its own group, and none 
 });
 
 test('a limit of processes is told as that', async (context) => {
-  const group = `/sys/fs/cgroup/pids/caisson-test-${process.pid}`;
-  try {
-    mkdirSync(group);
-  } catch (error) {
-    skip(context, `needs the pids controller of cgroup v1: ${error}`);
-  }
-  writeFileSync(`${group}/pids.max`, '12');
+  const group = limitedGroup(context, 'pids', { v1: 'pids.max', v2: 'pids.max', limit: '12' });
   const wrapper = ['sh', '-c', `echo $$ > ${group}/cgroup.procs; exec "$@"`, 'sh'];
   const guest = await startGuest({ binary, wrapper });
   try {

@@ -2,36 +2,44 @@ import { existsSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 
 import { join } from 'node:path';
 import { CaissonError } from '@caisson/contract';
 
-const root = '/sys/fs/cgroup';
+/** Where every system mounts them. */
+const mounted = '/sys/fs/cgroup';
 /** The kernel lets go of a group some milliseconds after its last process; a machine under load takes longer. */
 const endMs = 5_000;
 const lookMs = 10;
 /** Processes stand within microseconds, but for those in the middle of a slow disk operation. */
 const freezeMs = 5_000;
 const quickLooks = 20;
+/** On v1 a fork at the wrong moment keeps the kernel from an end: after so many looks it begins anew. */
+const looksUntilAnew = 40;
 
 /** `v2`: one tree. `v1`: one for each controller. `hybrid`: the same, and an additional tree of the new kind. */
 export type CgroupLayout = 'v2' | 'v1' | 'hybrid';
 
-export function cgroupLayout(): CgroupLayout | undefined {
+export function cgroupLayout(root: string = mounted): CgroupLayout | undefined {
   if (existsSync(join(root, 'cgroup.controllers'))) return 'v2';
   if (!existsSync(join(root, 'memory'))) return undefined;
   return existsSync(join(root, 'unified', 'cgroup.procs')) ? 'hybrid' : 'v1';
 }
 
+/** Where the groups of all instances are in each tree. It stays when the last of them goes. */
+export const cgroupParent = '/caisson';
+
 /** Where the group of an instance is in each tree. */
 export function cgroupOf(name: string): string {
-  return `/caisson/${name}`;
+  return `${cgroupParent}/${name}`;
 }
 
 /** The control group of one instance as the host sees it. What the kernel does not tell is 0. */
 export class Cgroup {
   readonly #path: string;
   readonly #isV2: boolean;
+  readonly #root: string;
 
-  constructor(path: string, layout: CgroupLayout) {
+  constructor(path: string, layout: CgroupLayout, root: string = mounted) {
     this.#path = path;
     this.#isV2 = layout === 'v2';
+    this.#root = root;
   }
 
   get cpuSeconds(): number {
@@ -74,12 +82,12 @@ export class Cgroup {
   async freeze(signal: AbortSignal): Promise<void> {
     const until = Date.now() + freezeMs;
     try {
-      // The kernel of the older tree wants to be asked again until the last one stands.
       for (let looks = 0; ; looks += 1) {
-        if (this.#isV2 ? looks === 0 : true) this.#freezer(true);
+        if (looks === 0 || !this.#isV2) this.#askToFreeze(looks);
         if (this.isFrozen) return;
         signal.throwIfAborted();
         if (Date.now() > until) throw new CaissonError('driver_timeout', `${this.#path} does not stand still`);
+        // No event of v1 tells it.
         await (looks < quickLooks ? new Promise(setImmediate) : new Promise((resolve) => setTimeout(resolve, 1)));
       }
     } catch (error) {
@@ -92,17 +100,22 @@ export class Cgroup {
     this.#freezer(false);
   }
 
+  /** The kernel of the older tree wants to be asked until the last one stands. */
+  #askToFreeze(looks: number): void {
+    if (looks % looksUntilAnew === looksUntilAnew - 1) this.#freezer(false);
+    this.#freezer(true);
+  }
+
   #freezer(on: boolean): void {
-    if (this.#isV2) writeFileSync(join(root, this.#path, 'cgroup.freeze'), on ? '1' : '0');
-    else writeFileSync(join(root, 'freezer', this.#path, 'freezer.state'), on ? 'FROZEN' : 'THAWED');
+    if (this.#isV2) writeFileSync(join(this.#root, this.#path, 'cgroup.freeze'), on ? '1' : '0');
+    else writeFileSync(join(this.#root, 'freezer', this.#path, 'freezer.state'), on ? 'FROZEN' : 'THAWED');
   }
 
   /** For what a runtime left behind. Only empty groups can be removed. */
   removeEmpty(): void {
-    const trees = this.#isV2 ? [''] : readdirSync(root);
-    for (const tree of trees) {
+    for (const tree of this.#trees) {
       try {
-        rmdirSync(join(root, tree, this.#path));
+        rmdirSync(join(this.#root, tree, this.#path));
       } catch {
         // Not there, or still in use: the next round tries again.
       }
@@ -131,13 +144,16 @@ export class Cgroup {
   }
 
   get isLeft(): boolean {
-    const trees = this.#isV2 ? [''] : readdirSync(root);
-    return trees.some((tree) => existsSync(join(root, tree, this.#path)));
+    return this.#trees.some((tree) => existsSync(join(this.#root, tree, this.#path)));
+  }
+
+  get #trees(): string[] {
+    return this.#isV2 ? [''] : readdirSync(this.#root);
   }
 
   #text(controller: string, file: string): string {
     try {
-      return readFileSync(join(root, this.#isV2 ? '' : controller, this.#path, file), 'utf8');
+      return readFileSync(join(this.#root, this.#isV2 ? '' : controller, this.#path, file), 'utf8');
     } catch {
       return '';
     }

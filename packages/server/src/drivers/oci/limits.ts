@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
-import type { CgroupLayout } from './cgroup.ts';
+import { join } from 'node:path';
+import { type CgroupLayout, cgroupParent } from './cgroup.ts';
 
 export interface Resources {
   readonly cpus?: number | undefined;
@@ -48,14 +49,18 @@ function boundTo(cpus: number, all: readonly number[], name: string): { cpus?: s
   return { cpus: chosen.sort((a, b) => a - b).join(',') };
 }
 
-export function readMachine(layout: CgroupLayout): Machine {
-  const cpus =
-    layout === 'v2'
-      ? readText('/sys/fs/cgroup/cpuset.cpus.effective')
-      : readText('/sys/fs/cgroup/cpuset/cpuset.effective_cpus');
-  const swapInUse = (readText('/proc/swaps') ?? '').trim().split('\n').length > 1;
-  const countsSwap = layout === 'v2' ? swapInUse : existsSync('/sys/fs/cgroup/memory/memory.memsw.limit_in_bytes');
-  return { cpus: parseList(cpus ?? readText('/sys/devices/system/cpu/online') ?? '0'), countsSwap };
+export function readMachine(layout: CgroupLayout, root = '/sys/fs/cgroup'): Machine {
+  const file = layout === 'v2' ? 'cpuset.cpus.effective' : join('cpuset', 'cpuset.effective_cpus');
+  const cpus = readText(join(root, file)) ?? readText('/sys/devices/system/cpu/online') ?? '0';
+  return { cpus: parseList(cpus), countsSwap: countsSwap(layout, root) };
+}
+
+/** Also where there is no swap yet: some may be added while a sandbox lives, and is not its to use. */
+function countsSwap(layout: CgroupLayout, root: string): boolean {
+  if (layout !== 'v2') return existsSync(join(root, 'memory', 'memory.memsw.limit_in_bytes'));
+  // The root of the new tree has no limits; below it there is our own group, once a runtime was tried out.
+  if (existsSync(join(root, cgroupParent, 'memory.swap.max'))) return true;
+  return (readText('/proc/swaps') ?? '').trim().split('\n').length > 1;
 }
 
 /** As the kernel writes lists of processors: `0-3,6`. */

@@ -27,7 +27,7 @@ import { GuestLink } from './guest-link.ts';
 import { InstanceFolder, type InstanceRecord } from './instance-folder.ts';
 import { isRuntimeName, knownRuntimes } from './known-runtimes.ts';
 import { launch } from './launch.ts';
-import { isAlive, isInCgroup } from './process-identity.ts';
+import { isAlive, isEnding, isInCgroup } from './process-identity.ts';
 import type { Runtime } from './runtime.ts';
 import { Runtimes } from './runtimes.ts';
 
@@ -188,7 +188,9 @@ export class OciDriver implements Driver {
       instances.push({ key: record.key, owner, ended, ...(paused ? { paused } : {}) });
       // One that somebody is at work on gets its link from them.
       if (ended || this.#turns.isTaken(name)) continue;
-      this.#oomKills.set(name, this.#cgroup(folder).oomKills);
+      const { oomKills } = this.#cgroup(folder);
+      // A kill is counted before who was killed is gone: that one is the reason of its end.
+      if (record.running && !isEnding(record.running)) this.#oomKills.set(name, oomKills);
       // Its guest is dialling; from now on somebody answers.
       // Where that cannot be had, the others are listed all the same, and whoever asks for this one learns why.
       await this.#link(folder, record).catch(() => {});
@@ -312,11 +314,14 @@ export class OciDriver implements Driver {
     }
     const runtime = this.#runtime(record);
     const link = await this.#links.get(folder.name)?.catch(() => undefined);
+    const { freezesGroup } = runtime.known;
+    // A runtime that pauses in a way of its own cannot end what it paused.
+    if (record.paused && !freezesGroup) await runtime.resume(folder).catch(() => {});
     const pid = this.#firstProcess(folder, record);
     if (pid !== undefined) {
       process.kill(pid, 'SIGKILL');
-      // One that stands still dies only when it moves again.
-      if (this.#isPaused(folder, record)) await runtime.resume(folder).catch(() => {});
+      // One whose group stands still dies only when it moves again.
+      if (freezesGroup && this.#isPaused(folder, record)) await runtime.resume(folder).catch(() => {});
       await link?.disconnected(deathMs);
     }
     this.#links.delete(folder.name);
@@ -325,6 +330,8 @@ export class OciDriver implements Driver {
     const isDead = pid === undefined || !isInCgroup(pid, cgroupOf(folder.name));
     await runtime
       .delete(folder, { force: !isDead || !record.running })
+      .catch(() => runtime.delete(folder, { force: true }))
+      // What died while it was paused makes runsc panic, which has removed everything by then.
       .catch(() => runtime.delete(folder, { force: true }));
     await this.#cgroup(folder).end();
     await folder.remove();
