@@ -39,7 +39,7 @@ export async function chooseStorage(
   const mounts = join(runtime, 'rootfs');
   const make: Record<StorageName, () => Storage> = {
     overlay: () => new OverlayStorage({ pool: folder.file('storage'), mounts, host, spare: true }),
-    btrfs: () => new BtrfsStorage({ data: folder.path, pool: join(runtime, 'pool'), mounts, host }),
+    btrfs: () => new BtrfsStorage({ data: folder.path, pool: join(runtime, 'pool'), mounts, host, spare: true }),
     zfs: () => {
       if (zfsDataset === undefined) throw new CaissonError('request_invalid', 'zfs needs a dataset: --zfs-dataset');
       return new ZfsStorage({ pool: folder.file('zfs'), dataset: zfsDataset, mounts, host });

@@ -24,7 +24,8 @@ import type { Limits } from '../store/limits.ts';
 import type { NewSandbox, SandboxFilter } from '../store/sandboxes.ts';
 import type { Store } from '../store/store.ts';
 import { type Caller, canSee, projectOf, requireChange } from '../tenancy/caller.ts';
-import { type Composed, compose, newAttempt } from './compose.ts';
+import { type Composed, newAttempt } from './compose.ts';
+import { Composer } from './composer.ts';
 import { isLost, loseIfGone } from './lose.ts';
 import { type Outcome, settle } from './outcome.ts';
 import type { WarmPools } from './pools/warm-pools.ts';
@@ -65,6 +66,7 @@ const outrun = [
 export class Sandboxes {
   readonly #context: SandboxesContext;
   readonly #store: Store;
+  readonly #composer = new Composer();
 
   constructor(context: SandboxesContext) {
     this.#context = context;
@@ -316,7 +318,7 @@ export class Sandboxes {
   #resolve(caller: Caller, request: CreateRequest): Wanted {
     const given = request.profile ?? (request.spec === undefined ? blankProfile.name : undefined);
     const profile = given === undefined ? undefined : this.#context.profiles.get(given);
-    const composed = compose(profile, request.inputs ?? {}, request.spec ?? {});
+    const composed = this.#composer.compose(profile, request.inputs ?? {}, request.spec ?? {});
     const project = projectOf(caller, request.project);
     const { tenant, principal } = caller.owner;
     const owner: Owner =

@@ -43,15 +43,12 @@ export async function givePlaceBack(tx: Queries, tenant: string, host: string | 
 }
 
 async function takeTenantPlace(tx: Queries, tenant: string, limits: Limits, now: number): Promise<void> {
-  await tx
-    .insertInto('tenants')
-    .values({ name: tenant, live_sandboxes: 0, created_at: now })
-    .onConflict((conflict) => conflict.column('name').doNothing())
-    .execute();
   const taken = await tx
-    .updateTable('tenants')
-    .set((eb) => ({ live_sandboxes: eb('live_sandboxes', '+', 1) }))
-    .where('name', '=', tenant)
+    .insertInto('tenants')
+    .values({ name: tenant, live_sandboxes: 1, created_at: now })
+    .onConflict((conflict) =>
+      conflict.column('name').doUpdateSet((eb) => ({ live_sandboxes: eb('tenants.live_sandboxes', '+', 1) })),
+    )
     .returning(['live_sandboxes', 'max_sandboxes'])
     .executeTakeFirstOrThrow();
   refuseAbove(taken, limits.sandboxesPerTenant, 'tenant', tenant);

@@ -8,6 +8,7 @@ import type { Operation, Runner } from '../runner.ts';
 import type { WorkContext } from '../work-context.ts';
 import type { PoolMembers } from './pool-members.ts';
 import type { PoolPlan, WarmPool } from './warm-pool.ts';
+import { warmUp } from './warm-up.ts';
 
 /** Half of the machine at most: the other half is for those who wait. */
 const atOnce = Math.min(4, Math.max(1, Math.floor(availableParallelism() / 2)));
@@ -149,8 +150,9 @@ export class PoolKeeper {
       const entering = runner.enter(id, insert, 'create', 'provisioning', {});
       this.#entering.add(entering);
       const { done } = await entering.finally(() => this.#entering.delete(entering));
-      await done;
+      const member = await done;
       pool.made();
+      await warmUp(plan.driver, member);
     } catch (error) {
       if (!hasCode(error, 'shutting_down')) pool.failed(error, Date.now());
       // Where there is a record, its event or the next start tells what became of it.

@@ -11,6 +11,7 @@ export class BtrfsStorage extends LayeredStorage {
     readonly mounts: string;
     readonly host: HostClient;
     readonly firstBytes?: number;
+    readonly spare?: boolean;
     readonly mostBytes?: number;
   }) {
     const { pool: mount, host } = options;

@@ -52,21 +52,10 @@ export interface ChangesStore {
   remove(holding: string): Promise<void>;
   /** Removes what belongs to no holding; after the pool has been swept. */
   recover(): Promise<readonly string[]>;
-
-  readonly spare?: Spare;
 }
 
 export interface Limit {
   readonly bytes: number | null;
   /** Bytes of the changes that are in no account of their own. */
   readonly carriedBytes: number;
-}
-
-/** Holdings in advance. */
-export interface Spare {
-  /** One of this limit, which is the caller's from now on. */
-  take(limit: number): Promise<string | undefined>;
-  fill(): void;
-  discard(holding: string): Promise<void>;
-  close(): Promise<void>;
 }

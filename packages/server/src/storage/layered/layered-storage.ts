@@ -27,6 +27,7 @@ import { unmountBelow } from './mounts.ts';
 import { asStorageError, PoolFolder } from './pool-folder.ts';
 import { PoolRanges } from './pool-ranges.ts';
 import { type Recipe, readRecipe, readRecipeIfThere, recipeOf, writeRecipe } from './recipe.ts';
+import { SpareHolding } from './spare-holding.ts';
 
 /**
  * The image's layers below, the sandbox's changes above, joined by an overlay mount. Where the changes are kept, and what
@@ -50,9 +51,16 @@ export class LayeredStorage implements Storage {
   /** What is taken from a snapshot must not meet its removal. */
   readonly #snapshots = new SharedTurns();
   readonly #room = new PoolRoom(() => this.#store.health());
+  readonly #spare: SpareHolding | undefined;
   readonly #tidying = new Set<Promise<void>>();
 
-  constructor(options: { readonly store: ChangesStore; readonly mounts: string; readonly host: HostClient }) {
+  /** With `spare` there is an empty holding in advance, which whoever ends in order gives back by `close`. */
+  constructor(options: {
+    readonly store: ChangesStore;
+    readonly mounts: string;
+    readonly host: HostClient;
+    readonly spare?: boolean;
+  }) {
     const { store, mounts, host } = options;
     this.name = store.name;
     this.capabilities = store.capabilities;
@@ -61,15 +69,16 @@ export class LayeredStorage implements Storage {
     this.#pool = new PoolFolder(store.pool, (holding) => store.remove(holding));
     this.#trees = new JoinedTrees(host, mounts);
     this.#ranges = new PoolRanges(this.#pool);
+    this.#spare = options.spare === true ? new SpareHolding(store, this.#pool) : undefined;
   }
 
   makeAhead(): void {
-    this.#store.spare?.fill();
+    this.#spare?.fill();
   }
 
   async close(): Promise<void> {
     await Promise.all(this.#tidying);
-    await this.#store.spare?.close();
+    await this.#spare?.close();
     if (await this.#trees.isEmpty()) await this.#store.close?.();
   }
 
@@ -295,7 +304,7 @@ export class LayeredStorage implements Storage {
   async #make(recipe: Recipe): Promise<void> {
     const { sandbox, quotaBytes } = recipe;
     const place = this.#pool.rootfs(sandbox);
-    const spare = quotaBytes === null ? undefined : await this.#store.spare?.take(quotaBytes);
+    const spare = quotaBytes === null ? undefined : await this.#spare?.take(quotaBytes);
     if (spare !== undefined) return this.#useSpare(spare, recipe, place);
     await this.#pool.make(place, async (holding) => {
       await writeRecipe(holding, recipe);
@@ -308,7 +317,7 @@ export class LayeredStorage implements Storage {
       await writeRecipe(spare, recipe);
       await rename(spare, place);
     } catch (error) {
-      await this.#store.spare?.discard(spare);
+      await this.#spare?.discard(spare);
       throw asStorageError(error);
     }
   }

@@ -7,11 +7,9 @@ import { copyTree, makeChanges, makeRoot, treeBytes } from '../layered/changes-f
 import type { ChangesStore, Limit } from '../layered/changes-store.ts';
 import { removeTree } from '../layered/host-command.ts';
 import { isMounted, unmount } from '../layered/mounts.ts';
-import { PoolFolder } from '../layered/pool-folder.ts';
 import { roomOf } from '../layered/room.ts';
 import { type PoolHealth, poolState, type Still, type StorageProbe } from '../storage.ts';
 import { makeDisk, minQuotaBytes, mountDisk, resizeDisk } from './quota-disk.ts';
-import { SpareDisk } from './spare-disk.ts';
 
 /**
  * Changes on any filesystem: a plain folder, or where there is a limit a disk in a file, mounted. A snapshot is a copy of
@@ -27,17 +25,13 @@ export class DiskChanges implements ChangesStore {
   readonly minLimitBytes = minQuotaBytes;
   readonly limitsDetached = true;
   readonly pool: string;
-  readonly spare?: SpareDisk;
   readonly #host: HostClient;
   /** Two that look at one sandbox at once get one mount. */
   readonly #attaching = new Map<string, Promise<string>>();
 
-  /** With `spare` there is a disk in advance, which whoever ends in order gives back. */
-  constructor(options: { readonly pool: string; readonly host: HostClient; readonly spare?: boolean }) {
+  constructor(options: { readonly pool: string; readonly host: HostClient }) {
     this.pool = options.pool;
     this.#host = options.host;
-    if (options.spare !== true) return;
-    this.spare = new SpareDisk(this.#host, new PoolFolder(this.pool, (holding) => this.remove(holding)));
   }
 
   async open(): Promise<void> {}
