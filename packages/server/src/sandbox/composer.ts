@@ -15,11 +15,11 @@ export class Composer {
     spec: Readonly<Record<string, unknown>>,
   ): Composed {
     // A published version of a profile never changes.
-    const key = JSON.stringify([profile ? profileRef(profile) : null, inputs, spec]);
-    const known = this.#remembered.get(key);
+    const key = textOf([profile ? profileRef(profile) : null, inputs, spec]);
+    const known = key === undefined ? undefined : this.#remembered.get(key);
     if (known) return known;
     const composed = compose(profile, inputs, spec);
-    if (key.length <= maxKeyLength) this.#remember(key, composed);
+    if (key !== undefined && key.length <= maxKeyLength) this.#remember(key, composed);
     return composed;
   }
 
@@ -27,5 +27,14 @@ export class Composer {
     this.#remembered.set(key, composed);
     const [oldest] = this.#remembered.keys();
     if (this.#remembered.size > maxRemembered && oldest !== undefined) this.#remembered.delete(oldest);
+  }
+}
+
+/** Undefined for what is nested so deeply that it cannot be written; composing says what is wrong with it. */
+function textOf(words: unknown): string | undefined {
+  try {
+    return JSON.stringify(words);
+  } catch {
+    return undefined;
   }
 }
