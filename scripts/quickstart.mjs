@@ -71,6 +71,14 @@ function tour() {
     must(status === 0 && said === '# Caisson', 'the file is not what was written');
     return 'README.md, there and back';
   });
+  step('a mistake, undone', () => {
+    must(caisson('turn-complete', name) === 0, 'the turn could not be kept');
+    must(caisson('exec', name, '--shell', 'rm -rf /workspace/*') === 0, 'the mistake could not be made');
+    must(caisson('rollback', name, 'turn-0001') === 0, 'it could not be rolled back');
+    const { status, said } = ask('exec', name, '--', 'head', '-n', '1', '/workspace/README.md');
+    must(status === 0 && said === '# Caisson', 'the file has not come back');
+    return 'removed, rolled back, there again';
+  });
   step('a fork bomb, contained', () => {
     const { said: bomb } = ask(
       'exec',

@@ -1,5 +1,15 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, closeSync, mkdtempSync, openSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Caisson, type SandboxHandle } from '@caisson/sdk';
@@ -123,10 +133,18 @@ export class SandboxWorld {
   async close(): Promise<void> {
     await this.#server?.kill();
     if (this.#server) this.#runtimeFolder ??= join('/run/caisson', await this.#installation());
+    this.#noteInstances();
     for (const pin of this.#pins.splice(0)) closeSync(pin);
     await this.wipe();
     for (const cgroup of cgroupsOf(this.#sandboxes)) execFileSync('rmdir', ['--ignore-fail-on-non-empty', cgroup]);
     rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  /** Also those that no test has noted: a server that is killed leaves them running. */
+  #noteInstances(): void {
+    const instances = join(this.#runtimeFolder ?? this.folder, 'oci', 'instances');
+    const names = existsSync(instances) ? readdirSync(instances) : [];
+    for (const name of names) this.#sandboxes.add(name.slice(0, name.indexOf('.')));
   }
 
   /**
