@@ -117,6 +117,7 @@ async function shutDown(
   const grace = setTimeout(
     () => {
       plane.runner.stop(reason);
+      plane.snapshots.stop(reason);
       for (const app of apps) app.server.closeAllConnections();
     },
     (options.shutdownSeconds ?? 10) * 1000,
@@ -126,6 +127,7 @@ async function shutDown(
     await Promise.all([plane.pools.stop(), heartbeat.stop(), closeApps()]);
     if (options.destroyOnExit) await plane.sandboxes.endAll('its server ended');
     await plane.runner.idle();
+    await plane.snapshots.idle();
   } catch (error) {
     log.error({ err: error }, 'the shutdown was not clean');
   } finally {

@@ -1,5 +1,7 @@
 import { byteForms, type snapshotContentRoutes } from '@caisson/contract';
+import { callerName } from '../tenancy/caller.ts';
 import type { Handlers } from './handler.ts';
+import { liveStreams } from './open-streams.ts';
 import { ok } from './sandbox-handlers.ts';
 
 /** Ends what is done for a client that has left. */
@@ -21,10 +23,11 @@ export const snapshotContentHandlers: Handlers<keyof typeof snapshotContentRoute
   },
 
   'snapshot.export': async ({ archives }, call) => {
+    liveStreams.requireRoom(callerName(call.caller));
     const signal = whileThere(call);
     const exported = await archives.export(call.caller, call.params.id, call.query.thin, signal);
-    // Until the answer begins nobody else would let go of the snapshot.
-    call.onLeft(() => void exported.close());
+    // However the answer ends, also before it has begun.
+    call.onEnd(() => void exported.close());
     return {
       status: 200,
       headers: {

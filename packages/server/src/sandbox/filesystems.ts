@@ -1,4 +1,4 @@
-import type { Id, WorkspaceBlueprint } from '@caisson/contract';
+import { hasCode, type Id, type WorkspaceBlueprint } from '@caisson/contract';
 import type { BaseImage, Images } from '../images/images.ts';
 import { PoolRoom } from '../storage/pool-room.ts';
 import type { Rootfs, Storage } from '../storage/storage.ts';
@@ -46,10 +46,8 @@ export class Filesystems {
       const rootfs = await this.storage.clone(snapshot, { sandbox, ownIds, ...quota }, signal);
       return { rootfs, image, notices: [] };
     }
-    if (image) {
-      const layers = { digest: image.digest, layers: [] };
-      return { rootfs: await this.storage.prepare({ sandbox, image: layers }, signal), image, notices: [] };
-    }
+    const kept = image && (await this.#kept(sandbox, image, signal));
+    if (kept) return kept;
     const base = await this.#image(blueprint, options);
     const rootfs = await this.storage.prepare({ sandbox, image: base, ownIds, ...quota }, signal);
     return { rootfs, image: { digest: base.digest, env: base.config.env }, notices: base.notices };
@@ -63,6 +61,17 @@ export class Filesystems {
   /** The image that the blueprint's base is at this moment. */
   async imageDigest(blueprint: WorkspaceBlueprint, signal: AbortSignal): Promise<string> {
     return (await this.images.resolve(blueprint.target.os, { signal })).digest;
+  }
+
+  /** The files that a sandbox has, without asking anybody what its image is by now; undefined when it has none. */
+  async #kept(sandbox: Id<'sandbox'>, image: AttemptImage, signal: AbortSignal): Promise<Prepared | undefined> {
+    try {
+      const rootfs = await this.storage.prepare({ sandbox, image: { digest: image.digest, layers: [] } }, signal);
+      return { rootfs, image, notices: [] };
+    } catch (error) {
+      if (hasCode(error, 'image_not_found')) return undefined;
+      throw error;
+    }
   }
 
   async remove(sandbox: Id<'sandbox'>, signal: AbortSignal): Promise<void> {

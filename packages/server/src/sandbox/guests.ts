@@ -85,7 +85,9 @@ export class Guests {
   /** Where a sandbox shares a filesystem with others, the inside sees all of it; its own part is known to storage. */
   async #disk(sandbox: Sandbox, driver: Driver, signal: AbortSignal): Promise<Usage | undefined> {
     const storage = driver.capabilities.storage === 'ours' ? this.#context.work.filesystems?.storage : undefined;
-    return storage?.capabilities.snapshotCost === 'constant' ? storage.usage(sandbox.id, signal) : undefined;
+    return storage?.capabilities.snapshotCost === 'constant'
+      ? storage.usage(sandbox.id, signal, { recent: true })
+      : undefined;
   }
 
   /** Whoever may only look does not change whether it runs. */

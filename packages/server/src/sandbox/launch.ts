@@ -10,6 +10,14 @@ import { settleIn } from './settle-in.ts';
 import { unmetNotices } from './unmet.ts';
 import type { WorkContext } from './work-context.ts';
 
+/** The files that a sandbox has are those to begin from. */
+export interface Kept {
+  /** They were another sandbox's. */
+  readonly isForeign: boolean;
+  /** What they began from, where that is not what the sandbox itself did. */
+  readonly image: AttemptImage | undefined;
+}
+
 /**
  * From a record to an instance that can be used: the filesystem, the instance, what it needs inside. With `kept` it begins
  * from the files that it has.
@@ -18,7 +26,7 @@ export async function launch(
   context: WorkContext,
   sandbox: Sandbox,
   signal: AbortSignal,
-  kept = false,
+  kept?: Kept,
 ): Promise<StepChange> {
   const driver = context.driver(sandbox.driver);
   const plan = await planOf(context, sandbox, kept);
@@ -48,32 +56,33 @@ interface Plan {
   readonly fromKept: boolean;
   /** It begins from these files, in place of an image. */
   readonly from: { readonly snapshot: Id<'snapshot'>; readonly image: AttemptImage } | undefined;
+  readonly kept: Kept | undefined;
   readonly notices: readonly string[];
 }
 
-async function planOf({ store }: WorkContext, sandbox: Sandbox, kept: boolean): Promise<Plan> {
+async function planOf({ store }: WorkContext, sandbox: Sandbox, kept: Kept | undefined): Promise<Plan> {
   const attempt = sandbox.attempt === null ? undefined : await store.attempts.get(sandbox.attempt);
   if (!attempt) throw new CaissonError('attempt_not_found', `${sandbox.id} has no attempt to launch`);
   // It was normalized when the attempt was recorded.
   const blueprint = attempt.blueprint as WorkspaceBlueprint;
-  const fromKept = kept || (attempt.action === 'start' && sandbox.persistence === 'persistent');
+  const fromKept = kept !== undefined || (attempt.action === 'start' && sandbox.persistence === 'persistent');
   const { fromSnapshot: snapshot } = attempt;
-  if (snapshot === null || fromKept) return { blueprint, fromKept, from: undefined, notices: [] };
+  if (snapshot === null || fromKept) return { blueprint, fromKept, from: undefined, kept, notices: [] };
   const isFirst = attempt.action === 'restore' || attempt.action === 'fork';
   const inputs = await store.snapshots.inputs(snapshot);
   // What is removed after the first try began stays for it; a later one need not have it.
   if (inputs && (isFirst || (await store.snapshots.get(snapshot))?.state === 'ready'))
-    return { blueprint, fromKept, from: { snapshot, image: inputs.image }, notices: [] };
+    return { blueprint, fromKept, from: { snapshot, image: inputs.image }, kept, notices: [] };
   if (isFirst) throw new CaissonError('snapshot_not_found', `the snapshot ${snapshot} is not there any more`);
   const notice = `The snapshot ${snapshot} that it came from is gone: it begins from its image.`;
-  return { blueprint, fromKept, from: undefined, notices: [notice] };
+  return { blueprint, fromKept, from: undefined, kept, notices: [notice] };
 }
 
 async function requestOf(
   context: WorkContext,
   driver: Driver,
   sandbox: Sandbox,
-  { blueprint, fromKept, from, notices }: Plan,
+  { blueprint, fromKept, from, kept, notices }: Plan,
   signal: AbortSignal,
 ): Promise<{ request: CreateRequest; notices: readonly string[]; image?: AttemptImage }> {
   const resources = withHostDefaults(blueprint.runtime.resources);
@@ -89,7 +98,7 @@ async function requestOf(
   if (driver.capabilities.storage !== 'ours') return { request: common, notices };
   if (!filesystems) throw new CaissonError('storage_failed', 'this server has no storage for root filesystems');
   const progress = new Progress(store, sandbox.id);
-  const image = from?.image ?? (fromKept ? await store.attempts.image(sandbox.id) : undefined);
+  const image = from?.image ?? kept?.image ?? (fromKept ? await store.attempts.image(sandbox.id) : undefined);
   try {
     const prepared = await withDeadline('preparing the filesystem', deadlines.prepareMs, signal, (inner) =>
       filesystems.prepare(sandbox.id, blueprint, {
@@ -112,8 +121,9 @@ async function requestOf(
 async function begin(driver: Driver, request: CreateRequest, plan: Plan, signal: AbortSignal): Promise<Instance> {
   const instance = await driver.create(request, signal);
   if (!driver.guest) return instance;
-  const { blueprint, fromKept, from } = plan;
-  const beginsFrom = fromKept ? 'kept' : from ? 'snapshot' : 'image';
+  const { blueprint, fromKept, from, kept } = plan;
+  const isTakenOver = from !== undefined || kept?.isForeign === true;
+  const beginsFrom = isTakenOver ? 'snapshot' : fromKept ? 'kept' : 'image';
   await settleIn(
     await driver.guest(request.key, signal),
     { sandbox: request.key.sandbox, blueprint, beginsFrom },

@@ -88,8 +88,8 @@ export class Reconciler {
       await this.#reap(driver, listing, wanted, repairs);
     }
     await this.#reapFilesystems(inUse, repairs);
-    repairs.push(...(await this.#keeper.pass(this.#abort.signal)));
     await this.#expiry.pass(pageSize);
+    repairs.push(...(await this.#keeper.pass(this.#abort.signal)));
     for (const repair of repairs) await this.#tell(repair);
     return repairs;
   }
@@ -125,7 +125,8 @@ export class Reconciler {
         const name = nameOf(keyOf(sandbox));
         wanted.add(name);
         if (sandbox.driver === driver.name && state === 'ready' && still.has(name))
-          await this.#goOn(driver, sandbox, repairs);
+          // What cannot be done now is tried again at the next pass.
+          await this.#goOn(driver, sandbox, repairs).catch(() => {});
         if (sandbox.driver !== driver.name || alive.has(name)) continue;
         const reason = await loseIfGone(this.#work, this.#runner, sandbox, this.#abort.signal);
         if (reason) repairs.push({ sandbox: sandbox.id, found: reason.message, did: 'repaired' });
@@ -142,7 +143,9 @@ export class Reconciler {
       const present = await this.#store.sandboxes.get(sandbox.id);
       const seen = await driver.inspect(keyOf(sandbox), signal);
       if (present?.state !== 'ready' || seen.status !== 'paused') return;
-      await driver.resume?.(keyOf(sandbox), signal);
+      await withDeadline('resuming', this.#work.deadlines.endMs, signal, async (inner) =>
+        driver.resume?.(keyOf(sandbox), inner),
+      );
       repairs.push({ sandbox: sandbox.id, found: 'ready, and its processes stood still', did: 'repaired' });
     });
   }

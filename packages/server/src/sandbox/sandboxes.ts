@@ -277,7 +277,8 @@ export class Sandboxes {
       const outcome = await this.settled(present.id, waitSeconds);
       return outcome.settled && outcome.sandbox.state !== 'ready' ? undefined : outcome;
     }
-    const keepsFiles = present.persistence === 'persistent' && isLost(present);
+    // Whatever a rollback failed for, it left files: those from before, or those it was to bring back.
+    const keepsFiles = present.persistence === 'persistent' && (isLost(present) || present.rollbackTo !== null);
     if (present.state === 'failed' && !keepsFiles)
       return settle(this.#store, await this.#recreate(present), present.id, waitSeconds);
     if (present.state === 'stopped' || present.state === 'failed')

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { hasCode, type Id, type WorkspaceBlueprint } from '@caisson/contract';
+import { CaissonError, type Id, type WorkspaceBlueprint } from '@caisson/contract';
 import type { GuestClient } from '@caisson/guest';
 
 /** The ids of `user`, which the guest has in every sandbox. */
@@ -35,13 +35,16 @@ async function identify(guest: GuestClient, { sandbox, beginsFrom }: Arrival, si
   const id = createHash('sha256').update(sandbox).digest('hex').slice(0, 32);
   const options = { user: 'root', signal } as const;
   // An image without /etc has nobody who would look there.
-  await guest.files.write('/etc/machine-id', `${id}\n`, { ...options, mode: 0o444 }).catch(unlessMissing);
+  await guest.files.write('/etc/machine-id', `${id}\n`, { ...options, mode: 0o444 }).catch(unlessOdd);
   if (beginsFrom !== 'snapshot') return;
-  const keys = await guest.files.glob(identityFolder, identityPattern, options).catch(unlessMissing);
+  const keys = await guest.files.glob(identityFolder, identityPattern, options).catch(unlessOdd);
   const found = (keys?.entries ?? []).map(({ path }) => `${identityFolder}/${path}`);
-  for (const file of [...found, ...identityFiles]) await guest.files.remove(file, options).catch(unlessMissing);
+  for (const file of [...found, ...identityFiles]) {
+    await guest.files.remove(file, { ...options, recursive: true, missingOk: true }).catch(unlessOdd);
+  }
 }
 
-function unlessMissing(error: unknown): undefined {
-  if (!hasCode(error, 'file_not_found', 'file_not_directory')) throw error;
+/** A tree may be shaped against us; whoever shaped it has nothing from it but their own files. */
+function unlessOdd(error: unknown): undefined {
+  if (!(error instanceof CaissonError) || !error.code.startsWith('file_')) throw error;
 }

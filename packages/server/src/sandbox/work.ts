@@ -24,14 +24,15 @@ export const work: Partial<Record<ActionName, Work>> = {
     });
     return launch(context, sandbox, signal);
   },
-  async start(context, sandbox, signal) {
-    // What is left of one that failed is not its image.
-    if (sandbox.persistence !== 'persistent') {
-      await end(context, keyOf(sandbox), sandbox, signal);
-      await removeFilesystem(context, sandbox, signal);
-    }
-    return launch(context, sandbox, signal);
-  },
+  start: (context, sandbox, signal) =>
+    context.stillness.take(sandbox.id, signal, async (own) => {
+      // What is left of one that failed is not its image.
+      if (sandbox.persistence !== 'persistent') {
+        await end(context, keyOf(sandbox), sandbox, own);
+        await removeFilesystem(context, sandbox, own);
+      }
+      return launch(context, sandbox, own);
+    }),
   async stop(context, sandbox, signal) {
     await context.stillness.take(sandbox.id, signal, async (own) => {
       await haltOrEnd(context, keyOf(sandbox), sandbox, own);

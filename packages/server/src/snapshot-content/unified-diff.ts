@@ -41,16 +41,20 @@ function hunkLines(hunk: readonly LineChange[], a: readonly string[], b: readonl
     before: last.before + last.beforeCount + trail - begin.before,
     after: last.after + last.afterCount + trail - begin.after,
   };
-  const lines: string[] = [];
+  const parts: string[][] = [];
   let at = begin.before;
   for (const { before, beforeCount, after, afterCount } of hunk) {
-    lines.push(...shown(' ', a.slice(at, before)));
-    lines.push(...shown('-', a.slice(before, before + beforeCount)));
-    lines.push(...shown('+', b.slice(after, after + afterCount)));
+    parts.push(shown(' ', a.slice(at, before)));
+    parts.push(shown('-', a.slice(before, before + beforeCount)));
+    parts.push(shown('+', b.slice(after, after + afterCount)));
     at = before + beforeCount;
   }
-  lines.push(...shown(' ', a.slice(at, at + trail)));
-  return [`@@ -${rangeText(begin.before, counts.before)} +${rangeText(begin.after, counts.after)} @@`, ...lines];
+  parts.push(shown(' ', a.slice(at, at + trail)));
+  // Not by spreading: a call takes so many arguments and no more.
+  return [
+    [`@@ -${rangeText(begin.before, counts.before)} +${rangeText(begin.after, counts.after)} @@`],
+    ...parts,
+  ].flat();
 }
 
 /** Lines count from one; an empty range is named by the line before it. */

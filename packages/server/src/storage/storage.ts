@@ -55,7 +55,12 @@ export interface Storage {
   view<T>(of: Id<'sandbox'> | Id<'snapshot'>, use: (view: TreeView) => Promise<T>, signal: AbortSignal): Promise<T>;
   /** Makes a snapshot of changes that `fill` writes into an empty folder: one that was taken elsewhere. */
   adopt(snapshot: AdoptRequest, fill: (changes: string) => Promise<void>, signal: AbortSignal): Promise<void>;
-  usage(of: Id<'sandbox'> | Id<'snapshot'>, signal: AbortSignal): Promise<Usage>;
+  /** With `recent` it may be that of some seconds ago, and costs nobody anything. */
+  usage(
+    of: Id<'sandbox'> | Id<'snapshot'>,
+    signal: AbortSignal,
+    options?: { readonly recent?: boolean },
+  ): Promise<Usage>;
   /** Changes the limit of a live rootfs. `null` removes it. `quota_not_available` where it cannot be enforced. */
   quota(sandbox: Id<'sandbox'>, bytes: number | null, signal: AbortSignal): Promise<void>;
   destroy(sandbox: Id<'sandbox'>, signal: AbortSignal): Promise<void>;

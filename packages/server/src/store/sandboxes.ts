@@ -147,7 +147,7 @@ export class SandboxStore {
     const applied = await sandboxTransaction(this.#database, async (tx) => {
       if (change.idempotency) await insertIdempotency(tx, change.idempotency, seen.id, now);
       if (change.rollbackTo) await requireSnapshot(tx, change.rollbackTo);
-      const row = await this.#compareAndSet(tx, seen, answer.standing, change, now);
+      const row = await this.#compareAndSet(tx, seen, step.action, answer.standing, change, now);
       if (change.attempt) await insertAttempt(tx, change.attempt, row, now);
       if (change.endAttempt && row.attempt) await endAttempt(tx, row.attempt, change.endAttempt, now);
       if (change.instance) await insertInstance(tx, row, change.instance, now);
@@ -222,6 +222,8 @@ export class SandboxStore {
       .where('scope', owner.scope === undefined ? 'is' : '=', owner.scope ?? null)
       .where('profile_name', profile === null ? 'is' : '=', profile)
       .where('name', name === null ? 'is' : '=', name)
+      // A fork of it is of the same kind, and another one.
+      .where((eb) => eb.or([eb('origin_sandbox', 'is', null), eb('name', 'is not', null)]))
       .where(sql<boolean>`state <> 'destroyed'`)
       .orderBy('id', 'desc')
       .limit(1)
@@ -292,6 +294,7 @@ export class SandboxStore {
   async #compareAndSet(
     tx: Queries,
     seen: Pick<Sandbox, 'id' | 'state' | 'action' | 'incarnation'>,
+    action: ActionName,
     next: Standing,
     change: StepChange,
     now: number,
@@ -312,7 +315,7 @@ export class SandboxStore {
         ...(change.notices === undefined ? {} : { notices: JSON.stringify(change.notices) }),
         ...(change.attempt === undefined ? {} : { attempt: change.attempt.id }),
         ...(change.expiresAt === undefined ? {} : { expires_at: change.expiresAt }),
-        ...(change.rollbackTo === undefined ? {} : { rollback_to: change.rollbackTo }),
+        ...rollbackTarget(action, change),
         ...(change.head === undefined ? {} : { head: change.head }),
       }))
       .where('id', '=', seen.id)
@@ -387,4 +390,10 @@ function newRow(sandbox: NewSandbox, attempt: Id<'attempt'>, now: number) {
     head: sandbox.head ?? null,
     pool: sandbox.pool ?? null,
   };
+}
+
+/** Where one that failed was to lead is remembered until something else is done. */
+function rollbackTarget(action: ActionName, { rollbackTo }: StepChange): { rollback_to?: string | null } {
+  if (rollbackTo !== undefined) return { rollback_to: rollbackTo };
+  return action === 'rollback' ? {} : { rollback_to: null };
 }

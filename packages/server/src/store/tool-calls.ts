@@ -25,7 +25,6 @@ export async function forgetToolCalls(tx: Queries, sandbox: string): Promise<voi
  */
 export class ToolCallStore {
   readonly #database: Database;
-  #begun = 0;
 
   constructor(database: Database) {
     this.#database = database;
@@ -61,8 +60,8 @@ export class ToolCallStore {
       .executeTakeFirst();
     // Another server on the same database was quicker, and the tool is its own.
     if (!inserted) throw new CaissonError('tool_interrupted', `the call ${callId} was begun elsewhere`);
-    this.#begun += 1;
-    if (this.#begun % lookEvery === 0) await this.#limit(id);
+    // By chance, so that no two that take turns keep each other from being looked at.
+    if (Math.random() * lookEvery < 1) await this.#limit(id);
   }
 
   async answer(sandbox: Id<'sandbox'>, callId: string, answer: ToolAnswer): Promise<void> {

@@ -2,7 +2,7 @@ import { CaissonError, type Id, type Sandbox } from '@caisson/contract';
 import type { StepChange } from '../../store/sandboxes.ts';
 import { withDeadline } from '../deadline.ts';
 import { end, keyOf } from '../end.ts';
-import { launch } from '../launch.ts';
+import { type Kept, launch } from '../launch.ts';
 import type { WorkContext } from '../work-context.ts';
 
 /**
@@ -19,8 +19,16 @@ export async function rollback(context: WorkContext, sandbox: Sandbox, signal: A
     await withDeadline('putting the files back', context.deadlines.snapshotMs, own, (inner) =>
       storage.rollback(sandbox.id, target, inner),
     );
-    return { ...(await launch(context, sandbox, own, true)), head: target, rollbackTo: null };
+    const launched = await launch(context, sandbox, own, await keptOf(context, sandbox, target));
+    return { ...launched, head: target, rollbackTo: null };
   });
+}
+
+/** Files that were another sandbox's have an identity that is not this one's. */
+async function keptOf({ store }: WorkContext, sandbox: Sandbox, target: Id<'snapshot'>): Promise<Kept> {
+  const snapshot = await store.snapshots.get(target);
+  const isForeign = snapshot !== undefined && snapshot.sandbox !== sandbox.id;
+  return { isForeign, image: isForeign ? (await store.snapshots.inputs(target))?.image : undefined };
 }
 
 /** Whoever waits for something inside learns why it ended. */

@@ -6,6 +6,8 @@ import type { Snapshots } from './snapshots.ts';
 
 /** Enough for one pass; what is left is found by the next. */
 const pageSize = 200;
+/** How long a pass waits for removals; longer ones go on beside it. */
+const patienceMs = 1_000;
 
 /**
  * Makes the record of snapshots and what storage has agree. What a killed server was making or removing goes, files and
@@ -14,6 +16,7 @@ const pageSize = 200;
 export class SnapshotKeeper {
   readonly #work: WorkContext;
   readonly #snapshots: Snapshots;
+  readonly #removing = new Set<Promise<void>>();
   #lookedForStrays = false;
 
   constructor(work: WorkContext, snapshots: Snapshots) {
@@ -25,29 +28,37 @@ export class SnapshotKeeper {
     const { store, filesystems } = this.#work;
     const repairs: Repair[] = [];
     for (const { id, sandbox, state } of await store.snapshots.unfinished(pageSize)) {
-      await this.#remove(id, sandbox, `the snapshot ${id} was ${state} and nobody at work on it`, repairs);
+      this.#remove(id, sandbox, `the snapshot ${id} was ${state} and nobody at work on it`, repairs);
     }
     for (const { id } of await store.snapshots.forks(pageSize)) {
       if (this.#snapshots.isAtWork(id) || (await store.snapshots.isInUse(id))) continue;
-      await this.#snapshots.discard(id).catch(() => {});
+      this.#remove(id, undefined, '', repairs);
     }
     if (!this.#lookedForStrays && filesystems) await this.#removeStrays(filesystems.storage, repairs, signal);
-    return repairs;
+    // Somebody who reads one keeps its files; nobody else waits for that.
+    await Promise.race([Promise.all(this.#removing), new Promise((resolve) => setTimeout(resolve, patienceMs))]);
+    return repairs.splice(0);
   }
 
   /** Every file has its record first, so what has none is older than this server: one look is enough. */
   async #removeStrays(storage: Storage, repairs: Repair[], signal: AbortSignal): Promise<void> {
     for (const id of (await storage.list(signal)).snapshots) {
       if (this.#snapshots.isAtWork(id) || (await this.#work.store.snapshots.get(id))) continue;
-      await this.#remove(id, id, `the snapshot ${id} has files and no record`, repairs);
+      this.#remove(id, id, `the snapshot ${id} has files and no record`, repairs);
     }
     this.#lookedForStrays = true;
   }
 
-  async #remove(id: Id<'snapshot'>, subject: string, found: string, repairs: Repair[]): Promise<void> {
+  /** Begins it; one that cannot be removed now is tried again at a later pass. */
+  #remove(id: Id<'snapshot'>, subject: string | undefined, found: string, repairs: Repair[]): void {
     if (this.#snapshots.isAtWork(id)) return;
-    // What cannot be removed now is tried again at the next pass.
-    const removed = await this.#snapshots.discard(id).catch(() => false);
-    if (removed) repairs.push({ sandbox: subject, found, did: 'reaped' });
+    const removing = this.#snapshots
+      .discard(id)
+      .catch(() => false)
+      .then((removed) => {
+        this.#removing.delete(removing);
+        if (removed && subject !== undefined) repairs.push({ sandbox: subject, found, did: 'reaped' });
+      });
+    this.#removing.add(removing);
   }
 }

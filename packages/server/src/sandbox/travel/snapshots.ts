@@ -28,6 +28,8 @@ import { StillMoment } from './stillness.ts';
 
 /** A person who keeps more by hand does not find them again; retention takes care of the others. */
 const maxNamed = 1_000;
+/** How long whoever removes one waits for its files to go. */
+const removalMs = 2_000;
 
 type Wanted = Omit<NewSnapshot, 'id' | 'inputs'>;
 type OwnFilter = Omit<SnapshotFilter, 'tenant' | 'project'> & { project?: string | undefined };
@@ -38,11 +40,23 @@ export class Snapshots {
   readonly #store: Store;
   readonly #sandboxes: Sandboxes;
   readonly #atWork = new Set<string>();
+  readonly #making = new Set<Promise<Snapshot>>();
+  readonly #stop = new AbortController();
 
   constructor(work: WorkContext, sandboxes: Sandboxes) {
     this.#work = work;
     this.#store = work.store;
     this.#sandboxes = sandboxes;
+  }
+
+  /** Ends what is being made, and whatever begins from now on; for a server that shuts down. */
+  stop(reason: CaissonError): void {
+    this.#stop.abort(reason);
+  }
+
+  /** Resolves when none is being made any more: whatever stood still for one goes on. */
+  async idle(): Promise<void> {
+    await Promise.allSettled(this.#making);
   }
 
   async create(
@@ -52,9 +66,7 @@ export class Snapshots {
     idempotency?: IdempotentRequest,
   ): Promise<Snapshot> {
     const sandbox = await this.#changeable(caller, id);
-    if ((await this.#store.snapshots.count(sandbox.id, 'named')) >= maxNamed) {
-      throw new CaissonError('max_snapshots_reached', `${sandbox.id} has ${maxNamed} named snapshots`);
-    }
+    await this.#requirePlace(sandbox.id);
     return this.make(sandbox, { kind: 'named', name: wanted.name ?? null, labels: wanted.labels ?? {} }, idempotency);
   }
 
@@ -74,8 +86,7 @@ export class Snapshots {
     const storage = this.#storage(sandbox);
     // Before it waits for its turn: a rollback takes its time, and whoever asks meanwhile is refused at once.
     requireFilesOf(sandbox);
-    const never = new AbortController().signal;
-    const snapshot = await this.#work.stillness.take(sandbox.id, never, async (signal) => {
+    const making = this.#work.stillness.take(sandbox.id, this.#stop.signal, async (signal) => {
       const present = await this.#present(sandbox.id);
       const id = newId('snapshot');
       this.#atWork.add(id);
@@ -94,6 +105,8 @@ export class Snapshots {
         if (wanted.kind !== 'fork') this.letGo(id);
       }
     });
+    this.#making.add(making);
+    const snapshot = await making.finally(() => this.#making.delete(making));
     // Nobody waits for what there is too much of.
     if (wanted.kind === 'turn' || wanted.kind === 'tool') void this.#prune(sandbox, wanted.kind).catch(() => {});
     return snapshot;
@@ -150,6 +163,7 @@ export class Snapshots {
     const snapshot = await this.stored(caller, id);
     requireChange(caller, snapshot);
     const { name, labels } = change;
+    if (name !== undefined && snapshot.kind !== 'named') await this.#requirePlace(snapshot.sandbox);
     return this.#store.snapshots.relabel(id, {
       ...(name === undefined ? {} : { name }),
       ...(labels === undefined ? {} : { labels }),
@@ -159,7 +173,10 @@ export class Snapshots {
   async remove(caller: Caller, id: string): Promise<Snapshot> {
     const snapshot = await this.stored(caller, id);
     requireChange(caller, snapshot);
-    await this.discard(snapshot.id);
+    // From its first write on it is gone for everybody. Its files may stay for somebody who reads them.
+    const removing = this.discard(snapshot.id);
+    removing.catch(() => {});
+    await Promise.race([removing, new Promise((resolve) => setTimeout(resolve, removalMs))]);
     return asSnapshot(snapshot);
   }
 
@@ -211,6 +228,11 @@ export class Snapshots {
       (usage) => usage.exclusiveBytes,
       () => null,
     );
+  }
+
+  async #requirePlace(sandbox: Id<'sandbox'>): Promise<void> {
+    if ((await this.#store.snapshots.count(sandbox, 'named')) < maxNamed) return;
+    throw new CaissonError('max_snapshots_reached', `${sandbox} has ${maxNamed} named snapshots`);
   }
 
   async #changeable(caller: Caller, id: string): Promise<Sandbox> {

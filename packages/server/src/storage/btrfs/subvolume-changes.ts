@@ -112,11 +112,11 @@ export class SubvolumeChanges implements ChangesStore {
   }
 
   /** Accounts are as of the last commit. */
-  async usedBytes(holding: string, signal: AbortSignal): Promise<number> {
+  async usedBytes(holding: string, signal: AbortSignal, recent = false): Promise<number> {
     if (!holding.startsWith(join(this.pool, 'rootfs'))) {
       return treeBytes(this.#host, join(holding, 'changes', 'upper'), signal);
     }
-    await this.#host.sync(this.pool);
+    if (!recent) await this.#host.sync(this.pool);
     return (await this.#host.usage(join(holding, 'changes'))).bytes;
   }
 

@@ -48,7 +48,8 @@ export interface ChangesStore {
   readonly limitsDetached: boolean;
   /** Changes the limit. Answers the one that holds from now on. */
   limit(holding: string, from: number | null, to: Limit): Promise<number | null>;
-  usedBytes(holding: string, signal: AbortSignal): Promise<number>;
+  /** With `recent` those of some seconds ago will do. */
+  usedBytes(holding: string, signal: AbortSignal, recent?: boolean): Promise<number>;
   remove(holding: string): Promise<void>;
   /** Removes what belongs to no holding; after the pool has been swept. */
   recover(): Promise<readonly string[]>;

@@ -164,6 +164,7 @@ export class LayeredStorage implements Storage {
       await this.#open();
       if (this.#pool.has(this.#pool.snapshot(id))) return;
       await requireLayers(image);
+      await this.#room.require();
       await this.#pool.make(this.#pool.snapshot(id), async (holding) => {
         await this.#store.adopt(holding, fill);
         signal.throwIfAborted();
@@ -230,7 +231,11 @@ export class LayeredStorage implements Storage {
     return show(await this.#requireRootfs(of), place);
   }
 
-  async usage(of: Id<'sandbox'> | Id<'snapshot'>, signal: AbortSignal): Promise<Usage> {
+  async usage(
+    of: Id<'sandbox'> | Id<'snapshot'>,
+    signal: AbortSignal,
+    { recent = false }: { readonly recent?: boolean } = {},
+  ): Promise<Usage> {
     signal.throwIfAborted();
     await this.#open();
     const snapshot = this.#pool.snapshot(of);
@@ -239,7 +244,7 @@ export class LayeredStorage implements Storage {
     const { quotaBytes } = await this.#requireRootfs(of);
     const place = this.#pool.rootfs(of);
     await this.#turns.take(of, signal, () => this.#store.attach(place));
-    return { exclusiveBytes: await this.#store.usedBytes(place, signal), quotaBytes };
+    return { exclusiveBytes: await this.#store.usedBytes(place, signal, recent), quotaBytes };
   }
 
   async quota(sandbox: Id<'sandbox'>, bytes: number | null, signal: AbortSignal): Promise<void> {
@@ -363,6 +368,7 @@ export class LayeredStorage implements Storage {
 }
 
 async function requireLayers({ layers, digest }: ImageLayers): Promise<void> {
+  if (layers.length === 0) throw new CaissonError('image_not_found', `there are no layers of ${digest}`);
   for (const layer of layers) {
     await access(layer, constants.R_OK).catch(() => {
       throw new CaissonError('image_not_found', `the layer ${layer} of ${digest} is not there`);
