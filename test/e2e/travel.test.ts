@@ -176,6 +176,24 @@ describe.each(['overlay', 'btrfs'] as const)('time travel on %s', (storage) => {
     await snapshots().delete(turn.id);
   });
 
+  test('a restored sandbox that goes back to where it came from stays itself, and nobody takes a fork for it', async () => {
+    const origin = await make({ spec: persistent });
+    await sh(origin, 'mkdir -p /etc/ssh/ssh_host_keys.d; echo key >/etc/ssh/ssh_host_keys.d/one');
+    const kept = await origin.snapshot();
+    const restored = await snapshots().restore(kept.id);
+    const machine = await sh(restored, 'cat /etc/machine-id');
+    await write(restored, 'f', 'later');
+    await restored.rollback(kept.id);
+    expect(await sh(restored, 'cat /etc/machine-id; ls /etc/ssh')).toBe(machine);
+    const [fork] = await restored.fork();
+    const ensured = await world.client().sandboxes.ensure({ spec: persistent, name: 'ensured' });
+    const [other] = await ensured.fork();
+    expect((await world.client().sandboxes.ensure({ spec: persistent, name: 'ensured' })).id).toBe(ensured.id);
+    const all = [origin, restored, fork, ensured, other];
+    await Promise.all(all.map((one) => one?.destroy()));
+    await snapshots().delete(kept.id);
+  });
+
   test('one that is recreated begins from the snapshot it came from, while that is there', async () => {
     const origin = await make();
     await write(origin, 'f', 'kept');

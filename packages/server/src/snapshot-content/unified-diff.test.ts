@@ -84,3 +84,9 @@ test('texts that have nothing in common are not compared for ever', () => {
   lineChanges(before, after);
   expect(performance.now() - begin).toBeLessThan(3_000);
 });
+
+test('a text of very many lines is shown like any other', () => {
+  const text = 'x\n'.repeat(300_000);
+  const shown = unifiedDiff('/many', null, text);
+  expect(shown.split('\n').filter((one) => one === '+x')).toHaveLength(300_000);
+});
