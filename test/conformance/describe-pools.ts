@@ -14,6 +14,15 @@ export function describePools(open: () => Store): void {
     const claim = (id: Id<'sandbox'>, change: Parameters<typeof newSandbox>[0] = {}, limits = noLimits) =>
       open().pools.claim(id, newSandbox(change), newAttempt(), limits);
 
+    test('a claim of one that does not answer is taken back whole', async () => {
+      const store = open();
+      const { id } = await member();
+      const before = await store.pools.member(id);
+      const isAlive = Promise.resolve(false);
+      expect(await store.pools.claim(id, newSandbox(), newAttempt(), noLimits, { isAlive })).toBeUndefined();
+      expect(await store.pools.member(id)).toEqual(before);
+    });
+
     test('a claim gives a member everything that a new sandbox has, and one event', async () => {
       const store = open();
       const { id, attempt } = await member();
@@ -77,7 +86,7 @@ export function describePools(open: () => Store): void {
       const before = [await store.pools.member(id), await store.events.end()];
       const limits = { ...noLimits, sandboxesPerTenant: 1 };
       const idempotency = { caller: owner.tenant, key: 'k', requestHash: 'h' };
-      const refused = store.pools.claim(id, newSandbox({ owner }), newAttempt(), limits, idempotency);
+      const refused = store.pools.claim(id, newSandbox({ owner }), newAttempt(), limits, { idempotency });
       await expect(refused).rejects.toMatchObject({ code: 'max_sandboxes_reached' });
       await expect(claim(id, { owner, name: 'taken' })).rejects.toMatchObject({ code: 'sandbox_exists' });
       await expect(claim(id, { owner, slot: `slot ${owner.tenant}` })).rejects.toMatchObject({
@@ -92,7 +101,7 @@ export function describePools(open: () => Store): void {
       const members = [await member(), await member()];
       const idempotency = { caller: newId('request'), key: 'k', requestHash: 'h' };
       const record = newSandbox({ owner: ownerOfOne() });
-      const claims = members.map(({ id }) => open().pools.claim(id, record, newAttempt(), noLimits, idempotency));
+      const claims = members.map(({ id }) => open().pools.claim(id, record, newAttempt(), noLimits, { idempotency }));
       expect(await outcomes(claims)).toEqual({ ok: 1, idempotency_in_progress: 1 });
     });
 

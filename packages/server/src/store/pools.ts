@@ -48,14 +48,18 @@ export class PoolStore {
     this.#committed = committed;
   }
 
-  /** Gives a ready member its owner, in one transaction with its event. Undefined when it is not there to be had. */
+  /**
+   * Gives a ready member its owner, in one transaction with its event. Undefined when it is not there to be had, or when
+   * `isAlive` turns out false by the end of it: whether it answers is asked while this is written.
+   */
   async claim(
     id: Id<'sandbox'>,
     to: NewOwner,
     attempt: NewAttempt,
     limits: Limits,
-    idempotency?: IdempotentRequest,
+    options: { readonly idempotency?: IdempotentRequest | undefined; readonly isAlive?: Promise<boolean> } = {},
   ): Promise<Sandbox | undefined> {
+    const { idempotency, isAlive } = options;
     const now = Date.now();
     const claimed = await sandboxTransaction(this.#database, async (tx) => {
       const member = await tx
@@ -101,9 +105,13 @@ export class PoolStore {
       await movePlace(tx, systemOwner.tenant, to.owner.tenant, limits, now);
       const { sequence, tenant, project } = row;
       const data = { pool: profileOf(pool), owner: to.owner };
+      if ((await isAlive) === false) throw new DeadMember();
       const type = 'caisson.sandbox.claimed';
       const event = await this.#events.append(tx, { type, subject: id, sequence, tenant, project, time: now, data });
       return { sandbox: toSandbox(row), event };
+    }).catch((error) => {
+      if (error instanceof DeadMember) return undefined;
+      throw error;
     });
     if (claimed) this.#committed(claimed.event);
     return claimed?.sandbox;
@@ -158,6 +166,9 @@ export class PoolStore {
       .where('tenant', '=', systemOwner.tenant);
   }
 }
+
+/** Takes back what a claim has written so far. */
+class DeadMember extends Error {}
 
 function toMember(row: SandboxRow & { image: string | null }): Member {
   const image = row.image === null ? undefined : (JSON.parse(row.image) as AttemptImage).digest;

@@ -9,8 +9,8 @@ import { PoolKeeper, type PoolKeeperContext } from './pool-keeper.ts';
 import { PoolMembers } from './pool-members.ts';
 import { type PoolMember, WarmPool } from './warm-pool.ts';
 
-/** A guest that takes longer for its answer is no help to somebody in a hurry; on a loaded machine it may well. */
-const answerMs = 500;
+/** A guest that takes longer for its answer is no help to somebody in a hurry, and others wait to write meanwhile. */
+const answerMs = 100;
 
 export interface WarmPoolsContext extends PoolKeeperContext {
   readonly drivers: readonly Driver[];
@@ -120,13 +120,14 @@ export class WarmPools {
     for (let tries = pool.ready.length; tries > 0; tries -= 1) {
       const member = pool.ready.shift();
       if (!member) return undefined;
+      const isAlive = this.#isAlive(pool, member);
       let taken: Sandbox | undefined;
       try {
-        if (!(await this.#isAlive(pool, member))) {
+        taken = await work.store.pools.claim(member.id, record, attempt, limits, { idempotency, isAlive });
+        if (!taken && !(await isAlive)) {
           if (this.#members.isIn(member.id)) pool.ready.push(member);
           continue;
         }
-        taken = await work.store.pools.claim(member.id, record, attempt, limits, idempotency);
       } catch (error) {
         // The caller's name is taken, say: the member is as good as before.
         if (this.#members.isIn(member.id)) pool.ready.unshift(member);
