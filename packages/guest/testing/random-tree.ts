@@ -9,7 +9,8 @@ const content = fc.constantFrom('one', 'two', 'six', 'a longer text');
 
 const step = fc.oneof(
   { weight: 4, arbitrary: quoted.map((at) => `mkdir -p ${at}`) },
-  { weight: 5, arbitrary: fc.tuple(quoted, content).map(([at, text]) => `echo '${text}' > ${at}`) },
+  // A pipe would wait for its reader.
+  { weight: 5, arbitrary: fc.tuple(quoted, content).map(([at, text]) => `[ ! -p ${at} ] && echo '${text}' > ${at}`) },
   { weight: 3, arbitrary: quoted.map((at) => `rm -rf ${at}`) },
   { weight: 1, arbitrary: fc.tuple(quoted, quoted).map(([to, at]) => `ln -sfn ${to} ${at}`) },
   { weight: 2, arbitrary: fc.tuple(quoted, quoted).map(([from, at]) => `ln ${from} ${at}`) },

@@ -24,6 +24,7 @@ function inScratch(script: string): string {
     const { stdout, stderr, status } = spawnSync('unshare', ['-m', 'bash', '-c', prelude + script], {
       env,
       maxBuffer: 64 * 1024 * 1024,
+      timeout: 60_000,
     });
     if (status !== 0) throw new Error(`${status}: ${stderr}`);
     return stdout.toString();
