@@ -33,6 +33,9 @@ function inScratch(script: string): string {
   }
 }
 
+/** The removal of a file that is called like the mark of a removal: no layer has words for it, and packing refuses it. */
+const cannotBeSaid = `grep -q 'looks like one' why && exit 0`;
+
 const steps = (folder: string, text: string) => `( cd ${folder}\n${text}\n)\n`;
 const overlay = (name: string) => `
 mkdir ${name} ${name}.up ${name}.work
@@ -49,7 +52,7 @@ test.runIf(isRoot)(
     const property = fc.property(arbitrarySteps(12), arbitrarySteps(14), (before, after) => {
       const said = inScratch(`
 mkdir lower; ${steps('lower', before)} ${overlay('a')} ${steps('a', after)} umount a
-"$PROGRAM" pack a.up > one.tar
+"$PROGRAM" pack a.up > one.tar 2> why || { code=$?; ${cannotBeSaid}; cat why >&2; exit $code; }
 mkdir copy; "$PROGRAM" unpack copy --access-lists 1 < one.tar > answer || { cat answer >&2; exit 1; }
 "$PROGRAM" pack copy > two.tar
 cmp one.tar two.tar
