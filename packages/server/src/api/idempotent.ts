@@ -1,7 +1,6 @@
-import { createHash } from 'node:crypto';
 import { CaissonError, hasCode, type RouteName, toProblem } from '@caisson/contract';
-import { canonicalJson } from '@caisson/workspace-composition';
 import type { IdempotentRequest } from '../store/idempotency.ts';
+import { requestHash } from '../store/request-hash.ts';
 import { type Caller, callerName } from '../tenancy/caller.ts';
 import type { Answer, ApiContext } from './handler.ts';
 
@@ -21,17 +20,8 @@ export function idempotentRequest(
       'the Idempotency-Key must be 1 to 200 printable characters without spaces',
     );
   }
-  const asked = canonical({ name, params: params ?? null, body: body ?? null });
-  return { caller: callerName(caller), key, requestHash: createHash('sha256').update(asked).digest('hex') };
-}
-
-/** What the canonical form cannot say is nothing that any route takes. */
-function canonical(asked: unknown): string {
-  try {
-    return canonicalJson(asked);
-  } catch (error) {
-    throw new CaissonError('body_malformed', 'the body is nested too deeply or is not valid Unicode', { cause: error });
-  }
+  const asked = { name, params: params ?? null, body: body ?? null };
+  return { caller: callerName(caller), key, requestHash: requestHash(asked) };
 }
 
 /**

@@ -2,7 +2,7 @@ import { CaissonError, canUse, includesScope, refusal, type Sandbox, type Sandbo
 import type { GuestClient } from '@caisson/guest';
 import type { Driver, InstanceStats } from '../drivers/driver.ts';
 import type { Usage } from '../storage/storage.ts';
-import { type Caller, mayChange, requireChange } from '../tenancy/caller.ts';
+import { type Caller, mayChange } from '../tenancy/caller.ts';
 import { keyOf } from './end.ts';
 import type { Idle } from './idle.ts';
 import { resumeForUse } from './resume-for-use.ts';
@@ -85,9 +85,7 @@ export class Guests {
   /** Where a sandbox shares a filesystem with others, the inside sees all of it; its own part is known to storage. */
   async #disk(sandbox: Sandbox, driver: Driver, signal: AbortSignal): Promise<Usage | undefined> {
     const storage = driver.capabilities.storage === 'ours' ? this.#context.work.filesystems?.storage : undefined;
-    return storage?.capabilities.snapshotCost === 'constant'
-      ? storage.usage(sandbox.id, signal, { recent: true })
-      : undefined;
+    return storage?.capabilities.ownDisk === false ? storage.usage(sandbox.id, signal, { recent: true }) : undefined;
   }
 
   /** Whoever may only look does not change whether it runs. */
@@ -100,9 +98,8 @@ export class Guests {
   }
 
   async #seen(caller: Caller, id: string, access: Access): Promise<Sandbox> {
-    const sandbox = await this.#context.sandboxes.get(caller, id);
-    if (access === 'use') requireChange(caller, sandbox);
-    return sandbox;
+    const { sandboxes } = this.#context;
+    return access === 'use' ? sandboxes.own(caller, id) : sandboxes.get(caller, id);
   }
 }
 

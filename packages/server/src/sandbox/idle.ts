@@ -1,4 +1,5 @@
 import { CaissonError, type CaissonEvent, type Id, type Sandbox } from '@caisson/contract';
+import { eachInState } from './each-in-state.ts';
 import { InFlight } from './in-flight.ts';
 import type { Runner } from './runner.ts';
 import type { WorkContext } from './work-context.ts';
@@ -11,7 +12,6 @@ interface Watched {
 
 /** What a timer of Node can wait; who idles longer is looked at in between. */
 const longestTimerMs = 2 ** 31 - 1;
-const pageSize = 500;
 
 /**
  * Pauses what nobody uses for as long as its policy says. Every visit (a request, a stream, a WebSocket, a tool) is use
@@ -39,13 +39,7 @@ export class Idle {
   async start(): Promise<void> {
     const { store } = this.#work;
     this.#stopListening = store.onEvent((event) => this.#hear(event));
-    for (let after = ''; ; ) {
-      const page = await store.sandboxes.inState('ready', after, pageSize);
-      for (const sandbox of page) this.#watch(sandbox);
-      const last = page.at(-1);
-      if (!last || page.length < pageSize) return;
-      after = last.id;
-    }
+    for await (const sandbox of eachInState(store, 'ready')) this.#watch(sandbox);
   }
 
   stop(): void {

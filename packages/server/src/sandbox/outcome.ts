@@ -1,6 +1,7 @@
 import { CaissonError, type Id, type Sandbox } from '@caisson/contract';
 import type { Store } from '../store/store.ts';
 import type { Operation } from './runner.ts';
+import { within } from './within.ts';
 
 /** How an action went by the time the caller wanted to know. */
 export interface Outcome {
@@ -17,11 +18,7 @@ export async function settle(
   id: Id<'sandbox'>,
   waitSeconds: number,
 ): Promise<Outcome> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<undefined>((resolve) => {
-    timer = setTimeout(resolve, waitSeconds * 1000, undefined);
-  });
-  const ended = await Promise.race([operation.done, late]).finally(() => clearTimeout(timer));
+  const ended = await within(operation.done, waitSeconds * 1000);
   if (ended) return { sandbox: ended, settled: true, created: false };
   const sandbox = await store.sandboxes.get(id);
   if (!sandbox) throw new CaissonError('sandbox_not_found', `there is no sandbox ${id}`);

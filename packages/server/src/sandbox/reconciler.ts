@@ -1,7 +1,8 @@
-import { hasCode, type Id, type Sandbox, type SandboxState } from '@caisson/contract';
+import { hasCode, type Id, type Sandbox } from '@caisson/contract';
 import type { Driver, InstanceKey, Listing } from '../drivers/driver.ts';
 import type { Store } from '../store/store.ts';
 import { withDeadline } from './deadline.ts';
+import { eachInState, pageSize } from './each-in-state.ts';
 import { end, haltOrEnd, keyOf } from './end.ts';
 import type { Expiry } from './expiry.ts';
 import { loseIfGone } from './lose.ts';
@@ -14,9 +15,6 @@ export interface Repair {
   readonly found: string;
   readonly did: 'adopted' | 'repaired' | 'reaped' | 'reported';
 }
-
-/** Small enough that a page never holds up a request, large enough that ten thousand take a few dozen of them. */
-const pageSize = 500;
 
 /**
  * Makes record and runtime agree. The same pass runs at start-up and every few seconds:
@@ -121,7 +119,7 @@ export class Reconciler {
     const still = new Set(listing.instances.filter((instance) => instance.paused).map(({ key }) => nameOf(key)));
     const wanted = new Set<string>();
     for (const state of ['ready', 'paused'] as const) {
-      for await (const sandbox of this.#settledIn(state)) {
+      for await (const sandbox of eachInState(this.#store, state, this.#abort.signal)) {
         const name = nameOf(keyOf(sandbox));
         wanted.add(name);
         if (sandbox.driver === driver.name && state === 'ready' && still.has(name))
@@ -148,16 +146,6 @@ export class Reconciler {
       );
       repairs.push({ sandbox: sandbox.id, found: 'ready, and its processes stood still', did: 'repaired' });
     });
-  }
-
-  async *#settledIn(state: SandboxState): AsyncGenerator<Sandbox> {
-    for (let after = ''; !this.#abort.signal.aborted; ) {
-      const page = await this.#store.sandboxes.inState(state, after, pageSize);
-      yield* page;
-      const last = page.at(-1);
-      if (!last || page.length < pageSize) return;
-      after = last.id;
-    }
   }
 
   async #reap(driver: Driver, listing: Listing, wanted: ReadonlySet<string>, repairs: Repair[]): Promise<void> {

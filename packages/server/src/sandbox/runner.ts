@@ -1,6 +1,7 @@
 import { type ActionName, CaissonError, hasCode, type Id, type Sandbox, type TransientState } from '@caisson/contract';
 import type { StepChange } from '../store/sandboxes.ts';
 import { about, asCaissonError, failureReason } from './failure.ts';
+import { within } from './within.ts';
 import { work } from './work.ts';
 import type { WorkContext } from './work-context.ts';
 
@@ -189,7 +190,11 @@ export class Runner {
     { replaced, first }: { readonly replaced?: Operation | undefined; readonly first?: First | undefined },
   ): Promise<Sandbox> {
     const { store } = this.#context;
-    if (replaced) await settledWithin(replaced.done, yieldMs);
+    if (replaced)
+      await within(
+        replaced.done.catch(() => {}),
+        yieldMs,
+      );
     let change: StepChange;
     try {
       const perform = work[action];
@@ -219,19 +224,4 @@ export class Runner {
       if (!(second instanceof CaissonError)) throw second;
     }
   }
-}
-
-async function settledWithin(promise: Promise<unknown>, ms: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms);
-  });
-  await Promise.race([
-    promise.then(
-      () => {},
-      () => {},
-    ),
-    late,
-  ]);
-  clearTimeout(timer);
 }

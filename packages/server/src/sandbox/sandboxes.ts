@@ -112,6 +112,13 @@ export class Sandboxes {
     return sandbox;
   }
 
+  /** The same for somebody who wants to change it. */
+  async own(caller: Caller, id: string): Promise<Sandbox> {
+    const sandbox = await this.get(caller, id);
+    requireChange(caller, sandbox);
+    return sandbox;
+  }
+
   async list(caller: Caller, filter: OwnFilter): Promise<Sandbox[]> {
     const project = projectOf(caller, filter.project);
     return this.#store.sandboxes.list({ ...filter, tenant: caller.owner.tenant, project });
@@ -177,8 +184,7 @@ export class Sandboxes {
 
   /** Destroying a destroyed sandbox answers its record. */
   async destroy(caller: Caller, id: string, waitSeconds: number): Promise<Outcome> {
-    const sandbox = await this.get(caller, id);
-    requireChange(caller, sandbox);
+    const sandbox = await this.own(caller, id);
     return this.end(sandbox, { code: 'requested', message: `destroyed by ${caller.owner.principal}` }, waitSeconds);
   }
 
@@ -310,8 +316,7 @@ export class Sandboxes {
 
   /** A sandbox that the caller may change, in a state in which the action may begin. */
   async changeable(caller: Caller, id: string, action: ActionName): Promise<Sandbox> {
-    const sandbox = await this.get(caller, id);
-    requireChange(caller, sandbox);
+    const sandbox = await this.own(caller, id);
     if (!canBegin(action, sandbox.state)) throw refused(sandbox, action);
     return sandbox;
   }

@@ -76,6 +76,8 @@ export interface Storage {
 export interface StorageCapabilities {
   /** What a snapshot costs: the same whatever changed, or more with each changed file. */
   readonly snapshotCost: 'constant' | 'changed-files';
+  /** Whether the inside sees its own limit as the size of its disk, and not all of what it shares with others. */
+  readonly ownDisk: boolean;
   /** Whether a sandbox's own limit is enforced. */
   readonly quota: boolean;
 }

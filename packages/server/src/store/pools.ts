@@ -4,6 +4,7 @@ import { type AttemptImage, type NewAttempt, replaceInputs } from './attempts.ts
 import type { Database } from './database.ts';
 import type { EventLog } from './events.ts';
 import { type IdempotentRequest, insertIdempotency } from './idempotency.ts';
+import { insertLabels } from './labels.ts';
 import { type Limits, movePlace } from './limits.ts';
 import { type SandboxRow, toSandbox } from './sandbox-row.ts';
 import { sandboxTransaction } from './sandbox-transaction.ts';
@@ -99,8 +100,7 @@ export class PoolStore {
         .executeTakeFirst();
       if (!row) return undefined;
       if (idempotency) await insertIdempotency(tx, idempotency, id, now);
-      const labels = Object.entries(to.labels).map(([key, value]) => ({ sandbox: id, key, value }));
-      if (labels.length > 0) await tx.insertInto('sandbox_labels').values(labels).execute();
+      await insertLabels(tx, id, to.labels);
       if (member.attempt) await replaceInputs(tx, member.attempt, attempt, to.owner.tenant);
       await movePlace(tx, systemOwner.tenant, to.owner.tenant, limits, now);
       const { sequence, tenant, project } = row;

@@ -24,6 +24,7 @@ import type { Database, Queries } from './database.ts';
 import type { EventLog } from './events.ts';
 import { type IdempotentRequest, insertIdempotency } from './idempotency.ts';
 import { endInstance, insertInstance, type NewInstance } from './instances.ts';
+import { insertLabels } from './labels.ts';
 import { givePlaceBack, type Limits, takePlace } from './limits.ts';
 import { rowOwner, type SandboxRow, toSandbox } from './sandbox-row.ts';
 import { sandboxTransaction } from './sandbox-transaction.ts';
@@ -114,8 +115,7 @@ export class SandboxStore {
         .values(newRow(sandbox, attempt.id, now))
         .returningAll()
         .executeTakeFirstOrThrow();
-      const labels = Object.entries(sandbox.labels).map(([key, value]) => ({ sandbox: sandbox.id, key, value }));
-      if (labels.length > 0) await tx.insertInto('sandbox_labels').values(labels).execute();
+      await insertLabels(tx, sandbox.id, sandbox.labels);
       await insertAttempt(tx, attempt, row, now);
       // After the record, as at its end: two transactions that lock in another order wait for each other.
       await takePlace(tx, sandbox.owner.tenant, sandbox.host, limits, now);

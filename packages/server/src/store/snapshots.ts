@@ -198,9 +198,9 @@ export class SnapshotStore {
       const row = await tx
         .updateTable('snapshots')
         .set({
+          // A name of one's own makes it one that is never removed by itself; the turn it was stays told.
           ...(change.name === undefined ? {} : { name: change.name, kind: 'named' }),
           ...(change.labels === undefined ? {} : { labels: JSON.stringify(change.labels) }),
-          // A name of one's own makes it one that is never removed by itself; the turn it was stays told.
         })
         .where('id', '=', id)
         .where('state', '=', 'ready')

@@ -5,6 +5,7 @@ import type { NewAttempt } from '../../store/attempts.ts';
 import type { IdempotentRequest } from '../../store/idempotency.ts';
 import type { PoolBounds } from '../../store/pools.ts';
 import type { NewSandbox } from '../../store/sandboxes.ts';
+import { within } from '../within.ts';
 import { PoolKeeper, type PoolKeeperContext } from './pool-keeper.ts';
 import { PoolMembers } from './pool-members.ts';
 import { type PoolMember, WarmPool } from './warm-pool.ts';
@@ -175,11 +176,5 @@ export class WarmPools {
 }
 
 async function answers(connection: { ping(): Promise<number> } | undefined): Promise<boolean> {
-  if (!connection) return false;
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<boolean>((resolve) => {
-    timer = setTimeout(resolve, answerMs, false);
-  });
-  const answered = connection.ping().then(() => true);
-  return Promise.race([answered, late]).finally(() => clearTimeout(timer));
+  return connection !== undefined && (await within(connection.ping(), answerMs)) !== undefined;
 }

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import {
   CaissonError,
   formatPath,
@@ -9,7 +8,7 @@ import {
   toolNames,
   tools,
 } from '@caisson/contract';
-import { canonicalJson } from '@caisson/workspace-composition';
+import { requestHash } from '../../store/request-hash.ts';
 
 /** A request that names a tool and fits it. */
 export interface ToolCall {
@@ -37,14 +36,9 @@ export function readCall(request: ToolRequest): ToolCall {
     throw refused('resources', `${tool} runs no program whose resources could be limited`);
   }
   const { callId: _, ...asked } = request;
-  return {
-    tool,
-    params,
-    request,
-    hash: createHash('sha256')
-      .update(canonical({ ...asked, params }))
-      .digest('hex'),
-  };
+  // Without what is undefined, which the canonical form has no word for. It was read by a schema, so it is not deep.
+  const plain: unknown = JSON.parse(JSON.stringify({ ...asked, params }));
+  return { tool, params, request, hash: requestHash(plain) };
 }
 
 function readParams(tool: ToolName, given: unknown): unknown {
@@ -77,13 +71,4 @@ function refused(path: string, message: string): CaissonError {
   return new CaissonError('request_invalid', `${path}: ${message}`, {
     problems: [{ path, code: 'invalid_value', message }],
   });
-}
-
-/** What the canonical form cannot say is nothing that any tool takes. */
-function canonical(asked: unknown): string {
-  try {
-    return canonicalJson(JSON.parse(JSON.stringify(asked)));
-  } catch (error) {
-    throw new CaissonError('body_malformed', 'the body is nested too deeply or is not valid Unicode', { cause: error });
-  }
 }

@@ -9,7 +9,7 @@ import {
   tools,
 } from '@caisson/contract';
 import type { GuestClient } from '@caisson/guest';
-import { type Caller, requireChange } from '../../tenancy/caller.ts';
+import type { Caller } from '../../tenancy/caller.ts';
 import type { Guests } from '../guests.ts';
 import type { Sandboxes } from '../sandboxes.ts';
 import type { WorkContext } from '../work-context.ts';
@@ -67,8 +67,7 @@ export class Tools {
 
   /** Whether the request is right, whatever the sandbox does at the moment. */
   async check(caller: Caller, id: string, request: ToolRequest): Promise<{ sandbox: Sandbox; call: ToolCall }> {
-    const sandbox = await this.#context.sandboxes.get(caller, id);
-    requireChange(caller, sandbox);
+    const sandbox = await this.#context.sandboxes.own(caller, id);
     return { sandbox, call: readCall(request) };
   }
 

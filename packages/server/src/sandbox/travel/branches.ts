@@ -7,19 +7,19 @@ import {
   newId,
   type Owner,
   refusal,
-  type Sandbox,
 } from '@caisson/contract';
 import type { ProfileCatalog } from '../../profiles/catalog.ts';
 import type { IdempotentRequest } from '../../store/idempotency.ts';
 import type { Limits } from '../../store/limits.ts';
 import type { NewSandbox } from '../../store/sandboxes.ts';
 import type { SnapshotInputs, StoredSnapshot } from '../../store/snapshots.ts';
-import { type Caller, requireChange } from '../../tenancy/caller.ts';
+import type { Caller } from '../../tenancy/caller.ts';
 import { type Outcome, settle } from '../outcome.ts';
 import { limitTtl } from '../profile-policy.ts';
 import type { Operation, Runner } from '../runner.ts';
 import type { Sandboxes } from '../sandboxes.ts';
 import type { WorkContext } from '../work-context.ts';
+import { snapshotStorage } from './snapshot-storage.ts';
 import type { Snapshots } from './snapshots.ts';
 
 /** What a new sandbox has of its own, whatever files it begins with. */
@@ -58,7 +58,7 @@ export class Branches {
     const { sandboxes, snapshots, runner, work } = this.#context;
     const sandbox = await sandboxes.changeable(caller, id, 'rollback');
     const target = await snapshots.find(caller, sandbox, to.snapshot);
-    requireFiles(work, sandbox);
+    snapshotStorage(work, sandbox);
     if (target.sandbox !== sandbox.id && target.blueprintDigest !== sandbox.blueprintDigest) {
       const hint = 'Restore it as a new sandbox: `caisson restore`.';
       throw new CaissonError('request_invalid', `${target.id} is of another kind of sandbox`, { hint });
@@ -87,8 +87,7 @@ export class Branches {
    */
   async fork(caller: Caller, id: string, count: number, place: Omit<Place, 'name'>): Promise<Outcome[]> {
     const { sandboxes, snapshots, work } = this.#context;
-    const sandbox = await sandboxes.get(caller, id);
-    requireChange(caller, sandbox);
+    const sandbox = await sandboxes.own(caller, id);
     if (!canUse('fork', sandbox.state))
       throw new CaissonError(refusal(sandbox.state), `${id} is ${sandbox.state}: it cannot fork now`);
     const made = await snapshots.make(sandbox, { kind: 'fork', name: null, labels: {} });
@@ -123,7 +122,7 @@ export class Branches {
     idempotency?: IdempotentRequest,
   ): { readonly operation: Promise<Operation>; readonly sandbox: Id<'sandbox'> } {
     const { runner, limits, host, work } = this.#context;
-    requireFiles(work, inputs);
+    snapshotStorage(work, inputs);
     const profile = inputs.profile && this.#context.profiles.find(inputs.profile.name, inputs.profile.version);
     const ttlSeconds = limitTtl(profile ?? undefined, place.ttlSeconds);
     const id = newId('sandbox');
@@ -162,12 +161,6 @@ function attemptOf(action: Attempt['action'], snapshot: StoredSnapshot, inputs: 
   const { spec, resolvedSpec, blueprint } = inputs;
   const { blueprintDigest } = snapshot;
   return { id: newId('attempt'), action, spec, resolvedSpec, blueprint, blueprintDigest, fromSnapshot: snapshot.id };
-}
-
-function requireFiles(work: WorkContext, { driver: name }: Pick<Sandbox, 'driver'>): void {
-  const driver = work.driver(name);
-  if (work.filesystems && driver.capabilities.storage === 'ours') return;
-  throw new CaissonError('snapshots_not_available', `the driver ${driver.name} keeps no snapshots`);
 }
 
 function allOrError(outcomes: readonly PromiseSettledResult<Outcome>[]): Outcome[] {

@@ -1,6 +1,7 @@
 import type { Id } from '@caisson/contract';
 import type { Storage } from '../../storage/storage.ts';
 import type { Repair } from '../reconciler.ts';
+import { within } from '../within.ts';
 import type { WorkContext } from '../work-context.ts';
 import type { Snapshots } from './snapshots.ts';
 
@@ -36,7 +37,7 @@ export class SnapshotKeeper {
     }
     if (!this.#lookedForStrays && filesystems) await this.#removeStrays(filesystems.storage, repairs, signal);
     // Somebody who reads one keeps its files; nobody else waits for that.
-    await Promise.race([Promise.all(this.#removing), new Promise((resolve) => setTimeout(resolve, patienceMs))]);
+    await within(Promise.all(this.#removing), patienceMs);
     return repairs.splice(0);
   }
 

@@ -9,7 +9,6 @@ import {
   type Sandbox,
   type Snapshot,
 } from '@caisson/contract';
-import type { Storage } from '../../storage/storage.ts';
 import type { IdempotentRequest } from '../../store/idempotency.ts';
 import {
   asSnapshot,
@@ -23,7 +22,9 @@ import type { Store } from '../../store/store.ts';
 import { type Caller, canSee, projectOf, requireChange } from '../../tenancy/caller.ts';
 import { withDeadline } from '../deadline.ts';
 import type { Sandboxes } from '../sandboxes.ts';
+import { within } from '../within.ts';
 import type { WorkContext } from '../work-context.ts';
+import { snapshotStorage } from './snapshot-storage.ts';
 import { StillMoment } from './stillness.ts';
 
 /** A person who keeps more by hand does not find them again; retention takes care of the others. */
@@ -65,13 +66,13 @@ export class Snapshots {
     wanted: { readonly name?: string | undefined; readonly labels?: Labels | undefined },
     idempotency?: IdempotentRequest,
   ): Promise<Snapshot> {
-    const sandbox = await this.#changeable(caller, id);
+    const sandbox = await this.#sandboxes.own(caller, id);
     await this.#requirePlace(sandbox.id);
     return this.make(sandbox, { kind: 'named', name: wanted.name ?? null, labels: wanted.labels ?? {} }, idempotency);
   }
 
   async turn(caller: Caller, id: string, labels: Labels = {}, idempotency?: IdempotentRequest): Promise<Snapshot> {
-    const sandbox = await this.#changeable(caller, id);
+    const sandbox = await this.#sandboxes.own(caller, id);
     return this.make(sandbox, { kind: 'turn', name: null, labels }, idempotency);
   }
 
@@ -83,7 +84,7 @@ export class Snapshots {
 
   /** Keeps the files of a sandbox as they are at one moment. What fails leaves nothing. */
   async make(sandbox: Sandbox, wanted: Wanted, idempotency?: IdempotentRequest): Promise<Snapshot> {
-    const storage = this.#storage(sandbox);
+    const storage = snapshotStorage(this.#work, sandbox);
     // Before it waits for its turn: a rollback takes its time, and whoever asks meanwhile is refused at once.
     requireFilesOf(sandbox);
     const making = this.#work.stillness.take(sandbox.id, this.#stop.signal, async (signal) => {
@@ -176,7 +177,7 @@ export class Snapshots {
     // From its first write on it is gone for everybody. Its files may stay for somebody who reads them.
     const removing = this.discard(snapshot.id);
     removing.catch(() => {});
-    await Promise.race([removing, new Promise((resolve) => setTimeout(resolve, removalMs))]);
+    await within(removing, removalMs);
     return asSnapshot(snapshot);
   }
 
@@ -235,23 +236,10 @@ export class Snapshots {
     throw new CaissonError('max_snapshots_reached', `${sandbox} has ${maxNamed} named snapshots`);
   }
 
-  async #changeable(caller: Caller, id: string): Promise<Sandbox> {
-    const sandbox = await this.#sandboxes.get(caller, id);
-    requireChange(caller, sandbox);
-    return sandbox;
-  }
-
   async #present(id: Id<'sandbox'>): Promise<Sandbox> {
     const sandbox = await this.#store.sandboxes.get(id);
     if (!sandbox) throw new CaissonError('sandbox_not_found', `there is no sandbox ${id}`);
     return requireFilesOf(sandbox);
-  }
-
-  #storage(sandbox: Sandbox): Storage {
-    const driver = this.#work.driver(sandbox.driver);
-    const storage = this.#work.filesystems?.storage;
-    if (storage && driver.capabilities.storage === 'ours' && driver.capabilities.snapshots !== 'none') return storage;
-    throw new CaissonError('snapshots_not_available', `the driver ${driver.name} keeps no snapshots`);
   }
 
   /** What a sandbox made from it will be made of: as its own last try was. */

@@ -17,7 +17,7 @@ import type { BtrfsPool } from './btrfs-pool.ts';
  */
 export class SubvolumeChanges implements ChangesStore {
   readonly name = 'btrfs';
-  readonly capabilities = { snapshotCost: 'constant', quota: true } as const;
+  readonly capabilities = { snapshotCost: 'constant', ownDisk: false, quota: true } as const;
   /** The empty tree and what the filesystem keeps in reserve for one write. */
   readonly minLimitBytes = 4 * 1024 * 1024;
   readonly limitsDetached = false;

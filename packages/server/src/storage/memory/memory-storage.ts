@@ -72,7 +72,7 @@ function sizeOf(files: Tree): number {
 
 export class MemoryStorage implements Storage {
   readonly name = 'memory';
-  readonly capabilities = { snapshotCost: 'changed-files', quota: true } as const;
+  readonly capabilities = { snapshotCost: 'changed-files', ownDisk: true, quota: true } as const;
   readonly faults = new FaultPlan<MemoryStep>('storage_failed');
   readonly pool: MemoryPool;
   readonly #snapshots = new SharedTurns();

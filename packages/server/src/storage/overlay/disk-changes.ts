@@ -21,7 +21,7 @@ import { makeDisk, minQuotaBytes, mountDisk, resizeDisk } from './quota-disk.ts'
  */
 export class DiskChanges implements ChangesStore {
   readonly name = 'overlay';
-  readonly capabilities = { snapshotCost: 'changed-files', quota: true } as const;
+  readonly capabilities = { snapshotCost: 'changed-files', ownDisk: true, quota: true } as const;
   readonly minLimitBytes = minQuotaBytes;
   readonly limitsDetached = true;
   readonly pool: string;

@@ -16,7 +16,7 @@ import type { ZfsCommand } from './zfs-command.ts';
  */
 export class DatasetChanges implements ChangesStore {
   readonly name = 'zfs';
-  readonly capabilities = { snapshotCost: 'constant', quota: true } as const;
+  readonly capabilities = { snapshotCost: 'constant', ownDisk: true, quota: true } as const;
   /** The least in which a dataset has room for a file. */
   readonly minLimitBytes = 4 * 1024 * 1024;
   readonly limitsDetached = false;
