@@ -31,6 +31,8 @@ export * from './lifecycle/reasons.ts';
 export * from './lifecycle/states.ts';
 export * from './lifecycle/transition.ts';
 export * from './names.ts';
+export * from './network/policy.ts';
+export * from './network/refusals.ts';
 export * from './owner.ts';
 export * from './profile/compose.ts';
 export * from './profile/inherit.ts';
