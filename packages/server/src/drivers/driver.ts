@@ -42,7 +42,8 @@ export interface Driver
     Partial<Halting>,
     Partial<Attaching>,
     Partial<Measuring>,
-    Partial<Snapshotting> {
+    Partial<Snapshotting>,
+    Partial<Imaging> {
   readonly name: string;
   readonly capabilities: Capabilities;
   /** Can it be used here? If not, why, and what would change that. Quick, and without side effects. */
@@ -59,6 +60,10 @@ export interface Driver
   open?(signal: AbortSignal): Promise<void>;
   /** Called when an instance seems to have ended by itself, so that nobody has to wait for the next look at all of them. */
   onEnded?: ((key: InstanceKey) => void) | undefined;
+  /**
+   * Called with the client of each instance as soon as there is one, also for adopted ones, before anything can run inside.
+   */
+  onGuest?: ((key: InstanceKey, guest: GuestClient) => void) | undefined;
   /** Lets go of everything but the instances. */
   close?(): Promise<void>;
 }
@@ -177,10 +182,34 @@ export interface Measuring {
 
 /** Only where `capabilities.storage` is `backend`. */
 export interface Snapshotting {
+  /** Of an instance, or of what `halt` kept. Whoever wants its files at one moment pauses it before. */
   snapshot(key: InstanceKey, snapshot: Id<'snapshot'>, signal: AbortSignal): Promise<void>;
+  /** Ends the instance. What is kept for a `create` with `fromKept` is the snapshot's files from then on. Idempotent. */
   rollback(key: InstanceKey, snapshot: Id<'snapshot'>, signal: AbortSignal): Promise<void>;
+  /** As `create`, from the snapshot's files in place of an image. */
   fork(snapshot: Id<'snapshot'>, request: CreateRequest, signal: AbortSignal): Promise<Instance>;
+  /** Idempotent. What instances still stand on goes when they do. */
   removeSnapshot(snapshot: Id<'snapshot'>, signal: AbortSignal): Promise<void>;
+  /** Those of its own installation. */
+  listSnapshots(signal: AbortSignal): Promise<readonly Id<'snapshot'>[]>;
+}
+
+/** Only where `capabilities.storage` is `backend`, and images have to be there before they are launched. */
+export interface Imaging {
+  /** What the backend itself has under this name; undefined when it has none. */
+  findImage(reference: string, signal: AbortSignal): Promise<BackendImage | undefined>;
+  /** Gives the backend an image: an archive as `docker save` writes it, which names its own tag. */
+  loadImage(archive: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void>;
+}
+
+export interface BackendImage {
+  /** What to launch it by: it means the same image for ever. */
+  readonly reference: string;
+  readonly digest: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly notices: readonly string[];
+  /** Of which machines, as images name them. */
+  readonly architecture?: string;
 }
 
 export interface InstanceStats {
@@ -202,7 +231,7 @@ export const abilityMethods = {
   stats: ['stats'],
   meter: ['meter'],
   logs: ['logs'],
-  snapshots: ['snapshot', 'rollback', 'fork', 'removeSnapshot'],
+  snapshots: ['snapshot', 'rollback', 'fork', 'removeSnapshot', 'listSnapshots'],
 } as const satisfies Partial<Record<keyof Capabilities, readonly (keyof Driver)[]>>;
 
 export type Ability = keyof typeof abilityMethods;

@@ -1,0 +1,35 @@
+import { existsSync } from 'node:fs';
+
+/** What differs between the engines that speak the Engine API. */
+export interface EngineKind {
+  readonly name: 'docker' | 'podman';
+  /** As people call it. */
+  readonly title: string;
+  /** What gives it on Debian. */
+  readonly package: string;
+  /** What joins an ssh session on its machine to its socket. */
+  readonly dialStdio: readonly string[];
+  /** Where it is when nobody says. */
+  host(env: Readonly<Record<string, string | undefined>>): string;
+}
+
+export const engineKinds: Readonly<Record<EngineKind['name'], EngineKind>> = {
+  docker: {
+    name: 'docker',
+    title: 'Docker',
+    package: 'docker.io',
+    dialStdio: ['docker', 'system', 'dial-stdio'],
+    host: (env) => env.DOCKER_HOST || 'unix:///var/run/docker.sock',
+  },
+  podman: {
+    name: 'podman',
+    title: 'Podman',
+    package: 'podman',
+    dialStdio: ['podman', 'system', 'dial-stdio'],
+    host(env) {
+      if (env.CONTAINER_HOST) return env.CONTAINER_HOST;
+      const own = `${env.XDG_RUNTIME_DIR ?? ''}/podman/podman.sock`;
+      return env.XDG_RUNTIME_DIR && existsSync(own) ? `unix://${own}` : 'unix:///run/podman/podman.sock';
+    },
+  },
+};
