@@ -84,13 +84,13 @@ function dockerConfig(folder: string): string {
   return path;
 }
 
-/** Without a limit of descriptors of its own: raising one takes a power that not every machine gives. */
+/** With the limits that this process has: raising one takes a power that not every machine gives. */
 function beginPodman(folder: string, host: string): ChildProcess {
   const at = (path: string) => join(folder, path);
   mkdirSync(at('data'), { recursive: true });
   const lines = [
     '[containers]',
-    'default_ulimits = ["nofile=1024:1024"]',
+    `default_ulimits = ["nofile=${ownLimit('open files')}", "nproc=${ownLimit('processes')}"]`,
     'log_driver = "k8s-file"',
     '[engine]',
     'cgroup_manager = "cgroupfs"',
@@ -108,6 +108,13 @@ function beginPodman(folder: string, host: string): ChildProcess {
     stdio: 'ignore',
     env: { ...globalThis.process.env, CONTAINERS_CONF: at('containers.conf') },
   });
+}
+
+/** Podman lowers its own to what the kernel counts to by default. */
+function ownLimit(name: string): string {
+  const found = readFileSync('/proc/self/limits', 'utf8').match(new RegExp(`^Max ${name}\\s+\\S+\\s+(\\d+)`, 'm'));
+  const most = Math.min(Number(found?.[1] ?? 32_768), 32_768);
+  return `${most}:${most}`;
 }
 
 async function answers(process: ChildProcess, engine: Engine): Promise<void> {

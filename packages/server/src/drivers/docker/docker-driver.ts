@@ -76,6 +76,7 @@ export class DockerDriver implements Driver {
   };
   onEnded: ((key: InstanceKey) => void) | undefined;
   onGuest: ((key: InstanceKey, guest: GuestClient) => void) | undefined;
+  readonly #kind: EngineKind;
   readonly #options: DockerOptions;
   readonly #engine: Engine;
   readonly #known: KnownEngine;
@@ -88,6 +89,7 @@ export class DockerDriver implements Driver {
 
   constructor(options: DockerOptions) {
     const kind = engineKinds[options.kind ?? 'docker'];
+    this.#kind = kind;
     this.name = kind.name;
     this.#options = options;
     this.#engine = new Engine(parseEndpoint(options.host ?? kind.host(process.env), options), kind.dialStdio);
@@ -158,7 +160,7 @@ export class DockerDriver implements Driver {
     const put = request.fromKept && !kept ? await this.#snapshots.keptImage(names, signal) : undefined;
     const image = kept?.Config.Image ?? put ?? request.image?.reference;
     if (image === undefined) throw new CaissonError('internal', 'a container needs an image');
-    await this.#volume.ensure(image, signal);
+    const { filterPath } = await this.#volume.ensure(image, signal);
     const { ociRuntime } = request.blueprint.runtime;
     const config = containerConfig({
       request,
@@ -166,7 +168,7 @@ export class DockerDriver implements Driver {
       volume: this.#volume.name,
       runtime: ociRuntime === 'auto' ? undefined : ociRuntime,
       processors: facts.processors,
-      seccomp: JSON.stringify(seccompProfile()),
+      seccomp: this.#kind.seccomp === 'file' ? filterPath : JSON.stringify(seccompProfile()),
     });
     await launch({
       names,

@@ -9,6 +9,8 @@ export interface EngineKind {
   readonly package: string;
   /** What joins an ssh session on its machine to its socket. */
   readonly dialStdio: readonly string[];
+  /** How it is given a filter of calls: as it is, or as the path of a file on its machine. */
+  readonly seccomp: 'inline' | 'file';
   /** Where it is when nobody says. */
   host(env: Readonly<Record<string, string | undefined>>): string;
 }
@@ -19,6 +21,7 @@ export const engineKinds: Readonly<Record<EngineKind['name'], EngineKind>> = {
     title: 'Docker',
     package: 'docker.io',
     dialStdio: ['docker', 'system', 'dial-stdio'],
+    seccomp: 'inline',
     host: (env) => env.DOCKER_HOST || 'unix:///var/run/docker.sock',
   },
   podman: {
@@ -26,6 +29,7 @@ export const engineKinds: Readonly<Record<EngineKind['name'], EngineKind>> = {
     title: 'Podman',
     package: 'podman',
     dialStdio: ['podman', 'system', 'dial-stdio'],
+    seccomp: 'file',
     host(env) {
       if (env.CONTAINER_HOST) return env.CONTAINER_HOST;
       const own = `${env.XDG_RUNTIME_DIR ?? ''}/podman/podman.sock`;

@@ -77,13 +77,10 @@ export class Engine {
   /** A call that ends in a stream of bytes in both directions. */
   async upgrade(path: string, options: CallOptions): Promise<Duplex> {
     return this.#within(options, async (signal) => {
-      const json = Buffer.from(JSON.stringify(options.body ?? {}));
-      const headers = {
-        'content-type': 'application/json',
-        'content-length': json.length,
-        connection: 'Upgrade',
-        upgrade: 'tcp',
-      };
+      // Without one there must be none at all: an engine may take it for the first bytes of the stream.
+      const json = options.body === undefined ? Buffer.alloc(0) : Buffer.from(JSON.stringify(options.body));
+      const type = json.length === 0 ? {} : { 'content-type': 'application/json' };
+      const headers = { ...type, 'content-length': json.length, connection: 'Upgrade', upgrade: 'tcp' };
       const { stream, response } = await this.#sendForUpgrade(path, options.query, headers, json, signal);
       if (stream) return stream;
       await this.#answer(response, [], signal);

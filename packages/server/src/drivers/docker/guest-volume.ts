@@ -1,30 +1,39 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { seccompProfile } from '../../isolation/seccomp.ts';
 import type { Engine } from './engine.ts';
 
 /** Where the volume is seen by the container that fills it, which never runs. */
 const place = '/caisson';
-const file = 'guest';
+const program = 'guest';
+const filter = 'seccomp.json';
 const block = 512;
 
 /**
- * The guest program on the engine, wherever that is: in a volume that is named by its content, filled once, and shown
- * read-only to every container. No image is changed, no container waits for a copy, and none can touch the program.
+ * What of ours has to be on the engine's machine, wherever that is: the guest program, and the filter of calls as a file.
+ * It lies in a volume that is named by its content, filled once, and shown read-only to every container. No image is
+ * changed, no container waits for a copy, and none can touch the program.
  */
 export class GuestVolume {
   readonly name: string;
   readonly #engine: Engine;
-  readonly #program: Buffer;
-  #filled: Promise<void> | undefined;
+  /** The program last: when that is whole, so is the rest. */
+  readonly #files: readonly VolumeFile[];
+  #filled: Promise<string> | undefined;
 
-  constructor(engine: Engine, program: string) {
+  constructor(engine: Engine, guestProgram: string) {
     this.#engine = engine;
-    this.#program = readFileSync(program);
-    this.name = `caisson-guest-${createHash('sha256').update(this.#program).digest('hex').slice(0, 24)}`;
+    this.#files = [
+      { name: filter, mode: '0000644', content: Buffer.from(JSON.stringify(seccompProfile())) },
+      { name: program, mode: '0000755', content: readFileSync(guestProgram) },
+    ];
+    const hash = createHash('sha256');
+    for (const { content } of this.#files) hash.update(content);
+    this.name = `caisson-guest-${hash.digest('hex').slice(0, 24)}`;
   }
 
   /** Once for each process; `image` is any that the engine has: what is filled belongs to a container of some image. */
-  async ensure(image: string, signal: AbortSignal): Promise<void> {
+  async ensure(image: string, signal: AbortSignal): Promise<{ readonly filterPath: string }> {
     const filling = this.#filled ?? this.#fill(image);
     this.#filled = filling;
     filling.catch(() => this.forget());
@@ -35,7 +44,8 @@ export class GuestVolume {
       leave = () => reject(signal.reason);
       signal.addEventListener('abort', leave, { once: true });
     });
-    await Promise.race([filling, left]).finally(() => signal.removeEventListener('abort', leave));
+    const folder = await Promise.race([filling, left]).finally(() => signal.removeEventListener('abort', leave));
+    return { filterPath: `${folder}/${filter}` };
   }
 
   /** Somebody removed it: the next one looks again. */
@@ -43,35 +53,36 @@ export class GuestVolume {
     this.#filled = undefined;
   }
 
-  async #fill(image: string): Promise<void> {
+  /** Answers where it lies on the engine's machine. */
+  async #fill(image: string): Promise<string> {
     const { signal } = new AbortController();
-    const loader = `caisson-loader-${createHash('sha256').update(`${this.name} ${process.pid} ${Math.random()}`).digest('hex').slice(0, 16)}`;
+    const loader = `caisson-loader-${randomBytes(8).toString('hex')}`;
     const labels = { 'caisson.loader': this.name };
     await this.#sweep(signal);
-    await this.#engine.call('POST', '/volumes/create', { body: { Name: this.name, Labels: labels }, signal });
+    const volume = await this.#engine.call<{ Mountpoint?: string }>('POST', '/volumes/create', {
+      body: { Name: this.name, Labels: labels },
+      signal,
+    });
+    const HostConfig = { NetworkMode: 'none', Mounts: [{ Type: 'volume', Source: this.name, Target: place }] };
     await this.#engine.call('POST', '/containers/create', {
       query: { name: loader },
-      body: {
-        Image: image,
-        Entrypoint: ['/'],
-        Cmd: [],
-        Labels: labels,
-        HostConfig: { NetworkMode: 'none', Mounts: [{ Type: 'volume', Source: this.name, Target: place }] },
-      },
+      body: { Image: image, Entrypoint: ['/'], Cmd: [], Labels: labels, HostConfig },
       signal,
     });
     try {
-      if (await this.#isThere(loader, signal)) return;
-      const query = { path: place };
-      await this.#engine.upload('PUT', `/containers/${loader}/archive`, tarOf(this.#program), { query, signal });
+      if (!(await this.#isThere(loader, signal))) {
+        const query = { path: place };
+        await this.#engine.upload('PUT', `/containers/${loader}/archive`, tarOf(this.#files), { query, signal });
+      }
     } finally {
       await this.#remove(loader, signal);
     }
+    return volume.body.Mountpoint ?? '';
   }
 
   async #isThere(loader: string, signal: AbortSignal): Promise<boolean> {
     const { status, headers } = await this.#engine.call('HEAD', `/containers/${loader}/archive`, {
-      query: { path: `${place}/${file}` },
+      query: { path: `${place}/${program}` },
       accept: [404],
       signal,
     });
@@ -79,7 +90,7 @@ export class GuestVolume {
     if (status === 404 || typeof stat !== 'string') return false;
     const { size } = JSON.parse(Buffer.from(stat, 'base64').toString()) as { size?: number };
     // One that a killed server was writing is shorter.
-    return size === this.#program.length;
+    return size === this.#files.at(-1)?.content.length;
   }
 
   /** What a killed server left. One that is at work just now is younger. */
@@ -98,17 +109,25 @@ export class GuestVolume {
   }
 }
 
-/** One program in a tar. */
-function tarOf(program: Buffer): Buffer {
+interface VolumeFile {
+  readonly name: string;
+  readonly mode: string;
+  readonly content: Buffer;
+}
+
+function tarOf(files: readonly VolumeFile[]): Buffer {
+  return Buffer.concat([...files.map(memberOf), Buffer.alloc(2 * block)]);
+}
+
+function memberOf({ name, mode, content }: VolumeFile): Buffer {
   const header = Buffer.alloc(block);
-  header.write(file, 0);
-  header.write('0000755\x000000000\x000000000\x00', 100);
-  header.write(`${program.length.toString(8).padStart(11, '0')}\x00${'0'.repeat(11)}\x00`, 124);
+  header.write(name, 0);
+  header.write(`${mode}\x00${'0000000\x00'.repeat(2)}`, 100);
+  header.write(`${content.length.toString(8).padStart(11, '0')}\x00${'0'.repeat(11)}\x00`, 124);
   header.write('0', 156);
   header.write('ustar\x0000', 257);
   header.fill(' ', 148, 156);
   const sum = header.reduce((total, byte) => total + byte, 0);
   header.write(`${sum.toString(8).padStart(6, '0')}\x00 `, 148);
-  const padding = Buffer.alloc((block - (program.length % block)) % block);
-  return Buffer.concat([header, program, padding, Buffer.alloc(2 * block)]);
+  return Buffer.concat([header, content, Buffer.alloc((block - (content.length % block)) % block)]);
 }
