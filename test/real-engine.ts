@@ -30,7 +30,7 @@ export interface RealEngine {
   readonly engine: Engine;
   /** An image with a shell and the usual small programs. */
   readonly image: { readonly reference: string; readonly digest: string };
-  /** Ends the engine without a word and starts it again on the same data. */
+  /** Ends the engine and starts it again on the same data. */
   restart(): Promise<void>;
   close(): Promise<void>;
 }
@@ -51,8 +51,7 @@ export async function startEngine(name: EngineName): Promise<RealEngine> {
       engine,
       image: { reference, digest: reference },
       async restart() {
-        await end(process, 'SIGKILL');
-        rmSync(join(folder, 'pid'), { force: true });
+        await end(process, 'SIGTERM');
         process = begin(folder, host);
         await answers(process, engine);
       },

@@ -4,6 +4,8 @@ import { collect, parseCount } from '../input/key-value.ts';
 
 interface ServeOptions {
   readonly driver?: string[];
+  readonly dockerHost?: string;
+  readonly podmanHost?: string;
   readonly storage?: string;
   readonly zfsDataset?: string;
   readonly listen?: string[];
@@ -25,6 +27,8 @@ export function addServe(parent: Command, context: CommandContext): void {
     .option('--database <url>', 'Postgres instead of SQLite in the data folder (better: CAISSON_DATABASE_URL)')
     .option('--allow-host <name>', 'a host name under which it may be reached on loopback; may be repeated', collect)
     .option('--driver <name>', 'a driver to offer, best first; may be repeated (or CAISSON_DRIVERS)', collect)
+    .option('--docker-host <address>', 'where the driver docker finds its engine (or DOCKER_HOST)')
+    .option('--podman-host <address>', 'where the driver podman finds its engine (or CONTAINER_HOST)')
     .addOption(
       new Option('--storage <name>', 'where root filesystems are kept (or CAISSON_STORAGE)').choices([
         'auto',
@@ -53,6 +57,11 @@ async function serve(options: ServeOptions, { invocation, screen }: CommandConte
     listen: (options.listen ?? []).map((text) => (/^\d+$/.test(text) ? `127.0.0.1:${text}` : text)),
     ...(databaseUrl === undefined ? {} : { databaseUrl }),
     drivers: options.driver ?? namesIn(env.CAISSON_DRIVERS),
+    engines: {
+      dockerHost: options.dockerHost,
+      podmanHost: options.podmanHost,
+      certFolder: env.DOCKER_TLS_VERIFY ? env.DOCKER_CERT_PATH : undefined,
+    },
     storage: {
       name: options.storage ?? (env.CAISSON_STORAGE || undefined),
       zfsDataset: options.zfsDataset ?? (env.CAISSON_ZFS_DATASET || undefined),

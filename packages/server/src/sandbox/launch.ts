@@ -2,11 +2,13 @@ import { CaissonError, hasCode, type Id, type Sandbox, type WorkspaceBlueprint }
 import type { CreateRequest, Driver, Instance } from '../drivers/driver.ts';
 import type { AttemptImage } from '../store/attempts.ts';
 import type { StepChange } from '../store/sandboxes.ts';
+import { imaging } from './backend-images.ts';
 import { withDeadline } from './deadline.ts';
 import { end, haltOrEnd, keyOf, removeFilesystem } from './end.ts';
 import { withHostDefaults } from './host-defaults.ts';
 import { Progress } from './progress.ts';
 import { settleIn } from './settle-in.ts';
+import { isSnapshotting } from './travel/snapshot-storage.ts';
 import { unmetNotices } from './unmet.ts';
 import type { WorkContext } from './work-context.ts';
 
@@ -95,7 +97,14 @@ async function requestOf(
     resources,
   };
   const { filesystems, store, deadlines } = context;
-  if (driver.capabilities.storage !== 'ours') return { request: common, notices };
+  if (driver.capabilities.storage !== 'ours') {
+    const found = await imageOnBackend(context, driver, sandbox, { blueprint, fromKept, from, kept, notices }, signal);
+    if (!found) return { request: common, notices };
+    const { image, notices: more } = found;
+    const env = { ...image.env, ...blueprint.runtime.env };
+    const request = { ...common, image: { reference: image.digest, digest: image.digest }, env };
+    return { request, notices: [...notices, ...more], image };
+  }
   if (!filesystems) throw new CaissonError('storage_failed', 'this server has no storage for root filesystems');
   const progress = new Progress(store, sandbox.id);
   const image = from?.image ?? kept?.image ?? (fromKept ? await store.attempts.image(sandbox.id) : undefined);
@@ -118,10 +127,36 @@ async function requestOf(
   }
 }
 
+/** Which image of its own a backend launches; undefined for a backend that needs none. */
+async function imageOnBackend(
+  { store, backendImages, deadlines }: WorkContext,
+  driver: Driver,
+  sandbox: Sandbox,
+  { blueprint, fromKept, from, kept }: Plan,
+  signal: AbortSignal,
+): Promise<{ image: AttemptImage; notices: readonly string[] } | undefined> {
+  const taker = imaging(driver);
+  if (!taker || !backendImages) return undefined;
+  const known = from?.image ?? kept?.image ?? (fromKept ? await store.attempts.image(sandbox.id) : undefined);
+  if (known) return { image: known, notices: [] };
+  const progress = new Progress(store, sandbox.id);
+  try {
+    const { digest, env, notices } = await withDeadline('finding the image', deadlines.prepareMs, signal, (inner) =>
+      backendImages.resolve(taker, blueprint.target.os, { signal: inner, progress: progress.tell }),
+    );
+    return { image: { digest, env }, notices };
+  } finally {
+    await progress.end();
+  }
+}
+
 async function begin(driver: Driver, request: CreateRequest, plan: Plan, signal: AbortSignal): Promise<Instance> {
-  const instance = await driver.create(request, signal);
-  if (!driver.guest) return instance;
   const { blueprint, fromKept, from, kept } = plan;
+  const instance =
+    from && isSnapshotting(driver)
+      ? await driver.fork(from.snapshot, request, signal)
+      : await driver.create(request, signal);
+  if (!driver.guest) return instance;
   const isTakenOver = from !== undefined || kept?.isForeign === true;
   const beginsFrom = isTakenOver ? 'snapshot' : fromKept ? 'kept' : 'image';
   await settleIn(

@@ -1,5 +1,6 @@
 import type { Driver } from '../drivers/driver.ts';
 import type { Store } from '../store/store.ts';
+import type { BackendImages } from './backend-images.ts';
 import type { Filesystems } from './filesystems.ts';
 import type { InFlight } from './in-flight.ts';
 import type { Stillness } from './travel/stillness.ts';
@@ -33,4 +34,6 @@ export interface WorkContext {
   readonly inFlight: InFlight;
   /** For drivers whose filesystem is ours; absent where there is none of them. */
   readonly filesystems?: Filesystems | undefined;
+  /** For drivers whose backend has to be given images; absent where there is none of them. */
+  readonly backendImages?: BackendImages | undefined;
 }
