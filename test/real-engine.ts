@@ -13,7 +13,7 @@ const programs = { docker: '/usr/sbin/dockerd', podman: '/usr/bin/podman' };
 const startMs = 60_000;
 /** What runs in the containers of tests; their libraries come along. */
 const tools =
-  'sh true echo sleep seq head tail wc nproc cat ls id mkdir rm touch stat chmod ln dd test env uname kill grep sed mknod mount date cut sort tr printf sync du df';
+  'sh true echo sleep seq head tail wc nproc cat ls id mkdir rm touch stat chmod ln dd test env uname kill grep sed mknod mount date cut sort tr printf sync du df cp mv find chown readlink rmdir';
 
 /** Why there is no such engine here; undefined when there is one. */
 export function whyNoEngine(name: EngineName): string | undefined {

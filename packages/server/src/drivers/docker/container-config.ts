@@ -24,8 +24,8 @@ export interface ConfigInput {
   readonly runtime: string | undefined;
   /** How many processors the engine's machine has. */
   readonly processors: number;
-  /** How this engine is given the filter of calls. */
-  readonly seccomp: string;
+  /** As this engine is told what else shuts the container in: the filter of calls above all. */
+  readonly securityOptions: readonly string[];
 }
 
 /** What the engine is asked to make. Pure: the same input gives the same container. */
@@ -82,7 +82,7 @@ function guestArguments({ key, blueprint }: CreateRequest): string[] {
   return ['guest', ...identity, ...channel, '--create-user', '--directory', blueprint.runtime.workspaceRoot];
 }
 
-function hostConfig({ request, volume, runtime, processors, seccomp }: ConfigInput): Record<string, unknown> {
+function hostConfig({ request, volume, runtime, processors, securityOptions }: ConfigInput): Record<string, unknown> {
   const { container } = namesOf(request.key);
   return {
     NetworkMode: 'none',
@@ -90,7 +90,7 @@ function hostConfig({ request, volume, runtime, processors, seccomp }: ConfigInp
     CgroupnsMode: 'private',
     CapDrop: ['ALL'],
     CapAdd: [...sandboxCapabilities],
-    SecurityOpt: ['no-new-privileges', `seccomp=${seccomp}`],
+    SecurityOpt: ['no-new-privileges', ...securityOptions],
     MaskedPaths: [...maskedPaths],
     ReadonlyPaths: [...readonlyPaths],
     Mounts: [{ Type: 'volume', Source: volume, Target: inside, ReadOnly: true }],

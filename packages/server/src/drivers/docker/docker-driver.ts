@@ -6,7 +6,6 @@ import {
   type WorkspaceBlueprint,
 } from '@caisson/contract';
 import type { GuestClient } from '@caisson/guest';
-import { seccompProfile } from '../../isolation/seccomp.ts';
 import { Turns } from '../../turns/turns.ts';
 import type {
   BackendImage,
@@ -160,7 +159,7 @@ export class DockerDriver implements Driver {
     const put = request.fromKept && !kept ? await this.#snapshots.keptImage(names, signal) : undefined;
     const image = kept?.Config.Image ?? put ?? request.image?.reference;
     if (image === undefined) throw new CaissonError('internal', 'a container needs an image');
-    const { filterPath } = await this.#volume.ensure(image, signal);
+    const filter = await this.#volume.ensure(image, signal);
     const { ociRuntime } = request.blueprint.runtime;
     const config = containerConfig({
       request,
@@ -168,7 +167,7 @@ export class DockerDriver implements Driver {
       volume: this.#volume.name,
       runtime: ociRuntime === 'auto' ? undefined : ociRuntime,
       processors: facts.processors,
-      seccomp: this.#kind.seccomp === 'file' ? filterPath : JSON.stringify(seccompProfile()),
+      securityOptions: this.#kind.securityOptions(filter),
     });
     await launch({
       names,

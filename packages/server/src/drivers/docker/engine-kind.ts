@@ -1,4 +1,6 @@
 import { existsSync } from 'node:fs';
+import { maskedPaths } from '../../isolation/hidden-paths.ts';
+import type { Filter } from './guest-volume.ts';
 
 /** What differs between the engines that speak the Engine API. */
 export interface EngineKind {
@@ -9,8 +11,8 @@ export interface EngineKind {
   readonly package: string;
   /** What joins an ssh session on its machine to its socket. */
   readonly dialStdio: readonly string[];
-  /** How it is given a filter of calls: as it is, or as the path of a file on its machine. */
-  readonly seccomp: 'inline' | 'file';
+  /** How it is told what shuts a container in, where that has no field of its own. */
+  securityOptions(filter: Filter): string[];
   /** Where it is when nobody says. */
   host(env: Readonly<Record<string, string | undefined>>): string;
 }
@@ -21,7 +23,7 @@ export const engineKinds: Readonly<Record<EngineKind['name'], EngineKind>> = {
     title: 'Docker',
     package: 'docker.io',
     dialStdio: ['docker', 'system', 'dial-stdio'],
-    seccomp: 'inline',
+    securityOptions: ({ text }) => [`seccomp=${text}`],
     host: (env) => env.DOCKER_HOST || 'unix:///var/run/docker.sock',
   },
   podman: {
@@ -29,7 +31,8 @@ export const engineKinds: Readonly<Record<EngineKind['name'], EngineKind>> = {
     title: 'Podman',
     package: 'podman',
     dialStdio: ['podman', 'system', 'dial-stdio'],
-    seccomp: 'file',
+    // It takes a file of its own machine, and knows of hidden paths by this alone.
+    securityOptions: ({ path }) => [`seccomp=${path}`, `mask=${maskedPaths.join(':')}`],
     host(env) {
       if (env.CONTAINER_HOST) return env.CONTAINER_HOST;
       const own = `${env.XDG_RUNTIME_DIR ?? ''}/podman/podman.sock`;

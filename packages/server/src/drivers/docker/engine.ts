@@ -185,7 +185,9 @@ export class Engine {
     }
     const { statusCode: status = 0, headers } = response;
     const bytes = Buffer.concat(chunks, size);
-    const isJson = /json/.test(headers['content-type'] ?? '') && size > 0;
+    // Not every engine says of all its documents that they are ones.
+    const isJson =
+      /json|text\/plain/.test(headers['content-type'] ?? 'json') && /^[{[]/.test(bytes.toString('latin1', 0, 1));
     const body = isJson ? parse(bytes) : bytes;
     if (status >= 400 && !accept.includes(status)) throw refusal(this.where, status, wordsOf(body));
     return { status, body: body as T, headers };

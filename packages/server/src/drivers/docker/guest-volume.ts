@@ -24,7 +24,7 @@ export class GuestVolume {
   constructor(engine: Engine, guestProgram: string) {
     this.#engine = engine;
     this.#files = [
-      { name: filter, mode: '0000644', content: Buffer.from(JSON.stringify(seccompProfile())) },
+      { name: filter, mode: '0000644', content: Buffer.from(JSON.stringify(seccompProfile(process.arch, true))) },
       { name: program, mode: '0000755', content: readFileSync(guestProgram) },
     ];
     const hash = createHash('sha256');
@@ -33,7 +33,7 @@ export class GuestVolume {
   }
 
   /** Once for each process; `image` is any that the engine has: what is filled belongs to a container of some image. */
-  async ensure(image: string, signal: AbortSignal): Promise<{ readonly filterPath: string }> {
+  async ensure(image: string, signal: AbortSignal): Promise<Filter> {
     const filling = this.#filled ?? this.#fill(image);
     this.#filled = filling;
     filling.catch(() => this.forget());
@@ -45,7 +45,7 @@ export class GuestVolume {
       signal.addEventListener('abort', leave, { once: true });
     });
     const folder = await Promise.race([filling, left]).finally(() => signal.removeEventListener('abort', leave));
-    return { filterPath: `${folder}/${filter}` };
+    return { path: `${folder}/${filter}`, text: this.#files[0]?.content.toString() ?? '' };
   }
 
   /** Somebody removed it: the next one looks again. */
@@ -107,6 +107,12 @@ export class GuestVolume {
   async #remove(loader: string, signal: AbortSignal): Promise<void> {
     await this.#engine.call('DELETE', `/containers/${loader}`, { query: { force: true }, accept: [404, 409], signal });
   }
+}
+
+/** The filter of calls, as a file on the engine's machine and as it is. */
+export interface Filter {
+  readonly path: string;
+  readonly text: string;
 }
 
 interface VolumeFile {
