@@ -138,7 +138,8 @@ export class DockerDriver implements Driver {
         await this.#begin(request, names, present, facts, own);
         return this.#instance(request, facts);
       } catch (error) {
-        await (request.fromKept ? this.#keep(names) : this.#remove(names));
+        // The first failure is the one to tell; what cannot be removed now is listed, and found there.
+        await (request.fromKept ? this.#keep(names) : this.#remove(names)).catch(() => {});
         throw error;
       }
     });

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { connect as connectPlain, isIPv6 } from 'node:net';
+import { connect as connectPlain, isIP, isIPv6 } from 'node:net';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { connect as connectSecure, type SecureContextOptions } from 'node:tls';
@@ -77,7 +77,7 @@ export function connectTo(endpoint: Endpoint, dialStdio: readonly string[]): Dup
   if (endpoint.kind === 'ssh') return connectOverSsh(endpoint, dialStdio);
   const { host, port, tls } = endpoint;
   const socket = tls
-    ? connectSecure({ host, port, ...readTls(tls), servername: host })
+    ? connectSecure({ host, port, ...readTls(tls), ...(isIP(host) === 0 ? { servername: host } : {}) })
     : connectPlain({ host, port, noDelay: true });
   // A machine that is switched off says nothing.
   socket.setKeepAlive(true, keepAliveMs);

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { Duplex } from 'node:stream';
 
 export interface SshTarget {
@@ -17,19 +17,52 @@ export function connectOverSsh({ destination, port }: SshTarget, command: readon
   const options = ['-o', 'BatchMode=yes', '-o', 'ConnectTimeout=15', '-o', 'ServerAliveInterval=15', '-T'];
   const where = [...(port === undefined ? [] : ['-p', String(port)]), '--', destination];
   const child = spawn('ssh', [...options, ...where, ...command], { stdio: ['pipe', 'pipe', 'pipe'] });
-  let words = '';
-  child.stderr.on('data', (chunk: Buffer) => {
-    words = (words + chunk).slice(-lastWords);
-  });
-  const stream = Duplex.from({ readable: child.stdout, writable: child.stdin });
-  // Whoever uses it listens too; what comes after they stopped is nobody's.
-  stream.on('error', () => {});
-  child.stdin.on('error', () => {});
-  child.on('error', (error) => stream.destroy(error));
-  child.on('close', (code) => {
-    const said = words.trim().split('\n').at(-1);
-    stream.destroy(code === 0 ? undefined : new Error(`ssh ended with ${code}: ${said || 'it said nothing'}`));
-  });
-  stream.on('close', () => child.kill('SIGTERM'));
-  return stream;
+  return new ProgramStream(child);
+}
+
+/** What a program reads and writes. When it fails, what it said last is the error, and not the pipe that broke by it. */
+class ProgramStream extends Duplex {
+  readonly #child: ChildProcessWithoutNullStreams;
+  #words = '';
+
+  constructor(child: ChildProcessWithoutNullStreams) {
+    super({ allowHalfOpen: true });
+    this.#child = child;
+    // Whoever uses it listens too; what comes after they stopped is nobody's.
+    this.on('error', () => {});
+    child.stdin.on('error', () => {});
+    child.stdout.on('data', (chunk: Buffer) => {
+      if (!this.push(chunk)) child.stdout.pause();
+    });
+    child.stderr.on('data', (chunk: Buffer) => {
+      this.#words = (this.#words + chunk).slice(-lastWords);
+    });
+    child.on('error', (error) => this.destroy(error));
+    child.on('close', (code) => {
+      const said = this.#words.trim().split('\n').at(-1) || 'it said nothing';
+      if (code === 0) this.push(null);
+      else this.destroy(new Error(`ssh ended with ${code}: ${said}`));
+    });
+  }
+
+  override _read(): void {
+    this.#child.stdout.resume();
+  }
+
+  /** A write that fails waits for the end of the program, which says why. */
+  override _write(chunk: Buffer, _encoding: string, done: (error?: Error | null) => void): void {
+    this.#child.stdin.write(chunk, (error) => {
+      if (!error) done();
+    });
+  }
+
+  override _final(done: () => void): void {
+    this.#child.stdin.end();
+    done();
+  }
+
+  override _destroy(error: Error | null, done: (error: Error | null) => void): void {
+    this.#child.kill('SIGTERM');
+    done(error);
+  }
 }
