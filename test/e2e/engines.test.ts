@@ -78,10 +78,16 @@ describe.each(['docker', 'podman'] as const)('a server on %s', (name) => {
   test('stops, keeps its files, and starts again with them', async () => {
     const sandbox = await make({ spec: persistent });
     await write(sandbox, 'kept');
+    await sandbox.snapshot({ name: 'before' });
+    await sandbox.rollback('before');
     await sandbox.stop();
-    await sandbox.start();
-    expect(await read(sandbox)).toBe('kept');
-    await sandbox.destroy();
+    server = await server.restart();
+    caisson = new Caisson({ baseUrl: server.url });
+    const again = await caisson.sandboxes.get(sandbox.id);
+    await again.start();
+    expect(await read(again)).toBe('kept');
+    await again.destroy();
+    for await (const { id } of caisson.snapshots.list()) await caisson.snapshots.delete(id);
     expect(await count('/containers/json', {})).toBe(0);
   });
 

@@ -6,8 +6,8 @@ import { ExecStream, joinPieces } from './exec-stream.ts';
 /** What is asked about a container. */
 export interface Container {
   readonly Id: string;
-  readonly Name: string;
-  readonly Config: { readonly Image: string; readonly Labels?: Record<string, string> | null };
+  /** The id of its image, whose names may have gone. */
+  readonly Image: string;
   readonly State: {
     readonly Status?: string;
     readonly Running: boolean;

@@ -158,7 +158,7 @@ export class DockerDriver implements Driver {
     // What is left of one that ended, or was never finished, is in the way.
     if (!kept && present) await this.#containers.remove(names.container, signal);
     const put = request.fromKept && !kept ? await this.#snapshots.keptImage(names, signal) : undefined;
-    const image = kept?.Config.Image ?? put ?? request.image?.reference;
+    const image = kept?.Image ?? put ?? request.image?.reference;
     if (image === undefined) throw new CaissonError('internal', 'a container needs an image');
     const filter = await this.#volume.ensure(image, signal);
     const { ociRuntime } = request.blueprint.runtime;
