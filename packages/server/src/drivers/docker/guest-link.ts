@@ -18,8 +18,11 @@ export interface GuestLinkOptions {
   onEnded(): void;
 }
 
-/** Between two tries. The first is short, because a guest that was just started is on its way. */
-const retryMs = { first: 20, longest: 2_000 };
+/**
+ * Between two tries. The first is short, because a guest that was just started is on its way; one that could not prove who
+ * it is will hardly do so later.
+ */
+const retryMs = { first: 20, longest: 2_000, refused: 30_000 };
 
 /**
  * The server's end of the channel to one guest, which cannot dial: the server starts a relay inside whenever there is no
@@ -32,6 +35,7 @@ export class GuestLink {
   readonly #stop = new AbortController();
   #connection: GuestConnection | undefined;
   #isConnected = false;
+  #isRefused = false;
   #lastFailure = 'nobody has tried yet';
   #loop: Promise<void> | undefined;
 
@@ -85,10 +89,13 @@ export class GuestLink {
         this.#options.onEnded();
         return;
       }
-      await this.#rest(
-        standing === 'running' ? Math.min(retryMs.longest, retryMs.first * 2 ** tries) : retryMs.longest,
-      );
+      await this.#rest(this.#waitOf(standing, tries));
     }
+  }
+
+  #waitOf(standing: Standing, tries: number): number {
+    if (this.#isRefused) return retryMs.refused;
+    return standing === 'running' ? Math.min(retryMs.longest, retryMs.first * 2 ** tries) : retryMs.longest;
   }
 
   async #connect(signal: AbortSignal): Promise<GuestConnection | undefined> {
@@ -98,6 +105,7 @@ export class GuestLink {
     try {
       stream = await this.#options.dial(signal);
       const connection = await acceptGuest(stream, (hello) => this.#judge(hello));
+      this.#isRefused = !connection;
       if (!connection) {
         this.#lastFailure = 'it was refused';
         return undefined;

@@ -26,11 +26,11 @@ export async function launch(input: LaunchInput): Promise<void> {
   const pair = { current: randomBytes(32), next: randomBytes(32) };
   secrets.write({ ...pair, ready: false });
   await make?.();
+  await containers.start(names.container, signal);
+  // Only now: an engine may still be clearing up after the last run of a container that does not run.
   const stdin = await containers.stdin(names.container, signal);
   try {
-    // What is written waits for the process that reads it.
     stdin.write(pair.current);
-    await containers.start(names.container, signal);
     const link = input.openLink();
     link.start();
     await answered(link, input);
