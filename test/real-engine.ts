@@ -1,8 +1,9 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { kill } from 'node:process';
 import { parseEndpoint } from '../packages/server/src/drivers/docker/endpoint.ts';
 import { Engine } from '../packages/server/src/drivers/docker/engine.ts';
 import { engineKinds } from '../packages/server/src/drivers/docker/engine-kind.ts';
@@ -169,8 +170,15 @@ async function end(process: ChildProcess, signal: NodeJS.Signals): Promise<void>
   clearTimeout(late);
 }
 
-/** What an engine left mounted would keep its folder. */
+/** What an engine left running or mounted would keep its folder: Podman's monitors of execs wait for minutes. */
 function removeFolder(folder: string): void {
+  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+    try {
+      if (readFileSync(join('/proc', pid, 'cmdline'), 'utf8').includes(`${folder}/`)) kill(Number(pid), 'SIGKILL');
+    } catch {
+      // It has ended meanwhile.
+    }
+  }
   const mounted = readFileSync('/proc/self/mountinfo', 'utf8').split('\n');
   const points = mounted.map((line) => line.split(' ')[4] ?? '').filter((point) => point.startsWith(`${folder}/`));
   for (const point of points.sort().reverse()) execFileSync('umount', ['-l', point]);
