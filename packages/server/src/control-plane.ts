@@ -4,6 +4,8 @@ import { defaultDrivers, openBackends } from './backends.ts';
 import type { DataFolder } from './data-folder.ts';
 import type { Driver } from './drivers/driver.ts';
 import { loadProfiles, type ProfileCatalog } from './profiles/catalog.ts';
+import type { Router } from './routing/router.ts';
+import { openRouting } from './routing-parts.ts';
 import { Attachments } from './sandbox/attachments.ts';
 import { checkAll } from './sandbox/doctor.ts';
 import { Expiry } from './sandbox/expiry.ts';
@@ -46,6 +48,7 @@ export interface ControlPlane {
   readonly store: Store;
   readonly drivers: readonly Driver[];
   readonly profiles: ProfileCatalog;
+  readonly router: Router;
   readonly runner: Runner;
   readonly sandboxes: Sandboxes;
   readonly guests: Guests;
@@ -97,6 +100,9 @@ async function assemble(
   const backends = await openBackends(folder, store.installation, options.drivers ?? defaultDrivers, options.storage);
   undo.push(() => backends.close());
   const { drivers, filesystems } = backends;
+  const routing = await openRouting(folder, store, drivers, host, filesystems);
+  undo.push(() => routing.close());
+  const { router, health } = routing;
   const deadlines = { ...defaultDeadlines, ...options.deadlines };
   const limits = { sandboxesPerTenant: null, sandboxesPerHost: null, ...options.limits };
   const work: WorkContext = {
@@ -105,12 +111,13 @@ async function assemble(
     installation: store.installation,
     driver: (name) => findDriver(drivers, name),
     filesystems,
+    health,
     stillness: new Stillness(),
     inFlight: new InFlight(),
   };
   const runner = new Runner(work);
-  const pools = new WarmPools({ work, runner, drivers, profiles, limits, host });
-  const sandboxes = new Sandboxes({ work, runner, drivers, profiles, limits, host, pools });
+  const pools = new WarmPools({ work, runner, router, profiles, limits, host });
+  const sandboxes = new Sandboxes({ work, runner, router, profiles, limits, pools });
   const idle = new Idle(work, runner);
   undo.push(async () => idle.stop());
   await idle.start();
@@ -146,6 +153,7 @@ async function assemble(
     store,
     drivers,
     profiles,
+    router,
     runner,
     sandboxes,
     guests,

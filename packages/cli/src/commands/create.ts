@@ -6,7 +6,7 @@ import { parseDuration, parseWholeDuration } from '../input/duration.ts';
 import { collectKeyValue, parseCount } from '../input/key-value.ts';
 import type { Invocation } from '../invocation.ts';
 
-interface CreateOptions extends ServerChoice {
+export interface CreateOptions extends ServerChoice {
   readonly spec?: string;
   readonly profile?: string;
   readonly input?: Record<string, string>;
@@ -21,6 +21,7 @@ interface CreateOptions extends ServerChoice {
   readonly snapshotTools?: boolean;
   readonly wait: number;
   readonly driver?: string;
+  readonly host?: string;
 }
 
 export function addCreate(parent: Command, context: CommandContext): void {
@@ -36,7 +37,19 @@ export function addEnsure(parent: Command, context: CommandContext): void {
 }
 
 function addMaking(command: Command, context: CommandContext, verb: 'create' | 'ensure', doing: string): void {
-  withServer(command)
+  withMaking(command).action(async (repo: string | undefined, options: CreateOptions) => {
+    const request = await requestOf(repo, options, context.invocation);
+    const caisson = await context.connect(options);
+    const { followMaking } = await import('../follow-action.ts');
+    await followMaking(context.screen, `${doing} a sandbox`, options.wait, (waitSeconds) =>
+      caisson.sandboxes[verb]({ ...request, waitSeconds }),
+    );
+  });
+}
+
+/** What a sandbox can be asked to be, by words on the command line. */
+export function withMaking(command: Command): Command {
+  return withServer(command)
     .argument('[repo]', 'git URL of the repository to work on, short for a spec with `repo`')
     .option('-s, --spec <file>', 'workspace spec, YAML or JSON; - is the standard input')
     .option('-p, --profile <name>', 'profile, as name or name@version')
@@ -52,17 +65,10 @@ function addMaking(command: Command, context: CommandContext, verb: 'create' | '
     .option('--snapshot-tools', 'make a snapshot after each tool that may change files')
     .option('--wait <duration>', 'how long to wait until it is ready; 0 returns at once', parseDuration, 60)
     .option('--driver <name>', 'the driver that must hold it')
-    .action(async (repo: string | undefined, options: CreateOptions) => {
-      const request = await requestOf(repo, options, context.invocation);
-      const caisson = await context.connect(options);
-      const { followMaking } = await import('../follow-action.ts');
-      await followMaking(context.screen, `${doing} a sandbox`, options.wait, (waitSeconds) =>
-        caisson.sandboxes[verb]({ ...request, waitSeconds }),
-      );
-    });
+    .option('--host <name>', 'the host that must hold it (or CAISSON_HOST)');
 }
 
-async function requestOf(
+export async function requestOf(
   repo: string | undefined,
   options: CreateOptions,
   invocation: Invocation,
@@ -70,6 +76,7 @@ async function requestOf(
   const { readSpecObject } = await import('../input/read-spec.ts');
   const written = options.spec === undefined ? {} : await readSpecObject(options.spec, invocation);
   const { profile, name, project, scope, driver } = options;
+  const host = options.host ?? (invocation.env.CAISSON_HOST || undefined);
   // A driver alone is no intent: it is the blank profile's sandbox that it should hold.
   const blank = driver !== undefined && options.spec === undefined && repo === undefined && profile === undefined;
   const spec = {
@@ -83,6 +90,7 @@ async function requestOf(
     ...(profile === undefined ? (blank ? { profile: 'blank' } : {}) : { profile }),
     ...(options.input === undefined ? {} : { inputs: options.input }),
     ...(name === undefined ? {} : { name }),
+    ...(host === undefined ? {} : { host }),
     ...(project === undefined ? {} : { project }),
     ...(scope === undefined ? {} : { scope }),
     ...(options.label === undefined ? {} : { labels: options.label }),

@@ -2,6 +2,7 @@ import { fileRoutes } from './file-routes.ts';
 import { poolRoutes } from './pool-routes.ts';
 import { processRoutes } from './process-routes.ts';
 import type { IsJson, Route } from './route.ts';
+import { routeRoutes } from './route-routes.ts';
 import { sandboxRoutes } from './sandbox-routes.ts';
 import { snapshotContentRoutes } from './snapshot-content-routes.ts';
 import { snapshotRoutes } from './snapshot-routes.ts';
@@ -17,6 +18,7 @@ export const routes = {
   ...snapshotContentRoutes,
   ...toolRoutes,
   ...poolRoutes,
+  ...routeRoutes,
   ...systemRoutes,
 } as const satisfies Record<string, Route>;
 

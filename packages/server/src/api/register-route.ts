@@ -11,6 +11,7 @@ import { idempotentRequest, runOnce } from './idempotent.ts';
 import { parseRequest } from './parse-request.ts';
 import { poolHandlers } from './pool-handlers.ts';
 import { processHandlers } from './process-handlers.ts';
+import { routeHandlers } from './route-handlers.ts';
 import { eventHandlers, sandboxHandlers } from './sandbox-handlers.ts';
 import { snapshotContentHandlers } from './snapshot-content-handlers.ts';
 import { snapshotHandlers } from './snapshot-handlers.ts';
@@ -30,6 +31,7 @@ const handlers: Handlers = {
   ...toolHandlers,
   ...eventHandlers,
   ...poolHandlers,
+  ...routeHandlers,
   ...systemHandlers,
 };
 

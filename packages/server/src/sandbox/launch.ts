@@ -30,11 +30,16 @@ export async function launch(
 ): Promise<StepChange> {
   const driver = context.driver(sandbox.driver);
   const plan = await planOf(context, sandbox, kept);
+  const backend = { driver: driver.name, host: sandbox.host ?? '' };
+  context.health?.began(backend);
   try {
     const { request, notices, image } = await requestOf(context, driver, sandbox, plan, signal);
+    // What images and files take says nothing about the backend.
+    const asked = performance.now();
     const instance = await withDeadline('launching', context.deadlines.launchMs, signal, (inner) =>
       begin(driver, request, plan, inner),
     );
+    context.health?.launched(backend, performance.now() - asked);
     context.filesystems?.storage.makeAhead?.();
     const unmet = driver.capabilities.guest ? unmetNotices(plan.blueprint) : [];
     return {
@@ -44,6 +49,7 @@ export async function launch(
       endAttempt: { state: 'succeeded', image },
     };
   } catch (error) {
+    context.health?.failed(backend, error);
     // The next server goes on with what a shutdown interrupts; there is nothing to undo.
     if (!hasCode(error, 'shutting_down')) await undo(context, sandbox, plan);
     throw error;

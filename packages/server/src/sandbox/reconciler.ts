@@ -82,7 +82,7 @@ export class Reconciler {
       const listing = await this.#list(driver);
       if (!listing) continue;
       const wanted = await this.#findLost(driver, listing, repairs);
-      for (const name of wanted) inUse.add(sandboxOf(name));
+      if (driver.capabilities.storage === 'ours') for (const name of wanted) inUse.add(sandboxOf(name));
       await this.#reap(driver, listing, wanted, repairs);
     }
     await this.#reapFilesystems(inUse, repairs);
@@ -120,12 +120,14 @@ export class Reconciler {
     const wanted = new Set<string>();
     for (const state of ['ready', 'paused'] as const) {
       for await (const sandbox of eachInState(this.#store, state, this.#abort.signal)) {
+        // What another backend has of it is a try that failed there.
+        if (sandbox.driver !== driver.name) continue;
         const name = nameOf(keyOf(sandbox));
         wanted.add(name);
-        if (sandbox.driver === driver.name && state === 'ready' && still.has(name))
+        if (state === 'ready' && still.has(name))
           // What cannot be done now is tried again at the next pass.
           await this.#goOn(driver, sandbox, repairs).catch(() => {});
-        if (sandbox.driver !== driver.name || alive.has(name)) continue;
+        if (alive.has(name)) continue;
         const reason = await loseIfGone(this.#work, this.#runner, sandbox, this.#abort.signal);
         if (reason) repairs.push({ sandbox: sandbox.id, found: reason.message, did: 'repaired' });
       }
@@ -160,9 +162,11 @@ export class Reconciler {
   async #endUnwanted(driver: Driver, key: InstanceKey, found: string, repairs: Repair[]): Promise<void> {
     await this.#runner.whileIdle(key.sandbox, async () => {
       const sandbox = await this.#store.sandboxes.get(key.sandbox);
-      if (sandbox && isWanted(sandbox, key)) return;
+      const isElsewhere = sandbox !== undefined && sandbox.driver !== driver.name;
+      if (sandbox && !isElsewhere && isWanted(sandbox, key)) return;
       const signal = this.#abort.signal;
-      const current = sandbox && sandbox.state !== 'destroyed' && sandbox.incarnation === key.incarnation;
+      const current =
+        sandbox && !isElsewhere && sandbox.state !== 'destroyed' && sandbox.incarnation === key.incarnation;
       const ended = current
         ? haltOrEnd(this.#work, key, sandbox, signal)
         : end(this.#work, key, { driver: driver.name }, signal);
@@ -184,9 +188,9 @@ export class Reconciler {
     const { sandboxes } = await filesystems.storage.list(this.#abort.signal);
     for (const id of sandboxes.filter((one) => !inUse.has(one))) {
       const wanted = await this.#store.sandboxes.get(id);
-      if (wantsFilesystem(wanted)) continue;
+      if (this.#wantsFilesystem(wanted)) continue;
       await this.#runner.whileIdle(id, async () => {
-        if (wantsFilesystem(await this.#store.sandboxes.get(id))) return;
+        if (this.#wantsFilesystem(await this.#store.sandboxes.get(id))) return;
         // What cannot be removed now is tried again at the next pass.
         const { endMs } = this.#work.deadlines;
         const removed = await withDeadline('removing the filesystem', endMs, this.#abort.signal, (inner) =>
@@ -200,6 +204,15 @@ export class Reconciler {
     }
   }
 
+  /** One that has failed is kept for whoever looks into it, until it is recreated or destroyed. */
+  #wantsFilesystem(sandbox: Sandbox | undefined): boolean {
+    if (!sandbox || sandbox.state === 'destroyed') return false;
+    const driver = this.#drivers.find(({ name }) => name === sandbox.driver);
+    // The files of one that went on to a backend with files of its own are those of a try that failed.
+    if (driver && driver.capabilities.storage !== 'ours') return false;
+    return sandbox.state !== 'stopped' || sandbox.persistence === 'persistent';
+  }
+
   async #tell({ sandbox, found, did }: Repair): Promise<void> {
     await this.#store.sandboxes.note(sandbox as Id<'sandbox'>, 'caisson.sandbox.repair', { found, did });
   }
@@ -210,12 +223,6 @@ function isWanted(sandbox: Sandbox, key: InstanceKey): boolean {
   if (sandbox.state === 'destroyed') return false;
   if (sandbox.state === 'stopped' || sandbox.state === 'failed') return false;
   return sandbox.action !== null || sandbox.state === 'requested' || sandbox.incarnation === key.incarnation;
-}
-
-/** One that has failed is kept for whoever looks into it, until it is recreated or destroyed. */
-function wantsFilesystem(sandbox: Sandbox | undefined): boolean {
-  if (!sandbox || sandbox.state === 'destroyed') return false;
-  return sandbox.state !== 'stopped' || sandbox.persistence === 'persistent';
 }
 
 function sandboxOf(name: string): string {

@@ -1,4 +1,5 @@
 import type { Driver } from '../drivers/driver.ts';
+import type { BackendHealth } from '../routing/backend-health.ts';
 import type { Store } from '../store/store.ts';
 import type { Filesystems } from './filesystems.ts';
 import type { InFlight } from './in-flight.ts';
@@ -28,6 +29,8 @@ export interface WorkContext {
   readonly deadlines: Deadlines;
   readonly installation: string;
   driver(name: string | null): Driver;
+  /** How backends do: told of each launch. */
+  readonly health?: BackendHealth | undefined;
   readonly stillness: Stillness;
   /** Tools that run. */
   readonly inFlight: InFlight;

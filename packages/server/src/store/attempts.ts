@@ -1,6 +1,7 @@
 import type { Attempt, AttemptSummary, Id, Reason, ReasonCode } from '@caisson/contract';
 import type { Selectable } from 'kysely';
 import type { Database, Queries } from './database.ts';
+import type { StoredRoute } from './routes.ts';
 import { isoTime, type SandboxRow } from './sandbox-row.ts';
 import type { AttemptTable } from './schema.ts';
 
@@ -13,6 +14,8 @@ export interface NewAttempt {
   readonly blueprintDigest: string;
   /** The snapshot that its files come from, in place of an image. */
   readonly fromSnapshot?: Id<'snapshot'> | null;
+  /** Why it goes where it goes, where that was decided for it. */
+  readonly route?: StoredRoute;
 }
 
 /** What of its image a sandbox needs besides its files. */
@@ -44,6 +47,7 @@ export async function insertAttempt(tx: Queries, attempt: NewAttempt, row: Sandb
       blueprint: JSON.stringify(attempt.blueprint),
       blueprint_digest: attempt.blueprintDigest,
       from_snapshot: attempt.fromSnapshot ?? null,
+      route: attempt.route ? JSON.stringify(attempt.route) : null,
       started_at: now,
     })
     .execute();
@@ -74,6 +78,7 @@ export async function replaceInputs(tx: Queries, id: string, attempt: NewAttempt
       resolved_spec: JSON.stringify(attempt.resolvedSpec),
       blueprint: JSON.stringify(attempt.blueprint),
       blueprint_digest: attempt.blueprintDigest,
+      ...(attempt.route ? { route: JSON.stringify({ ...attempt.route, claimed: true }) } : {}),
     })
     .where('id', '=', id)
     .execute();

@@ -28,6 +28,7 @@ export interface Schema {
   processes: ProcessTable;
   tool_calls: ToolCallTable;
   ledger: LedgerTable;
+  backends: { driver: string; host: string; launch_us: number; weight_millis: number; measured_at: number };
   pools: { profile: string; min_members: number; max_members: number; updated_at: number };
 }
 
@@ -109,6 +110,8 @@ export interface AttemptTable {
   from_snapshot: string | null;
   /** See `AttemptImage`; null until it has succeeded. */
   image: string | null;
+  /** See `StoredRoute`; null where nothing was to be decided. */
+  route: string | null;
   started_at: number;
   ended_at: number | null;
 }

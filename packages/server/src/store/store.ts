@@ -8,6 +8,7 @@ import { JobStore } from './jobs.ts';
 import { KeyStore } from './keys.ts';
 import { migrate } from './migrate.ts';
 import { PoolStore } from './pools.ts';
+import { RouteStore } from './routes.ts';
 import { SandboxStore } from './sandboxes.ts';
 import { SnapshotStore } from './snapshots.ts';
 import { HostStore, TenantStore } from './tenants.ts';
@@ -19,6 +20,7 @@ export interface Store {
   readonly installation: string;
   readonly sandboxes: SandboxStore;
   readonly attempts: AttemptStore;
+  readonly routes: RouteStore;
   readonly snapshots: SnapshotStore;
   readonly toolCalls: ToolCallStore;
   readonly pools: PoolStore;
@@ -64,6 +66,7 @@ export async function openStore(location: StoreLocation): Promise<Store> {
     events,
     sandboxes: new SandboxStore(database, events, publish),
     attempts: new AttemptStore(database),
+    routes: new RouteStore(database, events, publish),
     snapshots: new SnapshotStore(database, events, publish),
     toolCalls: new ToolCallStore(database),
     pools: new PoolStore(database, events, publish),

@@ -161,7 +161,7 @@ export class PoolKeeper {
     this.wake();
   }
 
-  #recordOf(id: Id<'sandbox'>, pool: WarmPool, { composed, driver, notices, key }: PoolPlan): NewSandbox {
+  #recordOf(id: Id<'sandbox'>, pool: WarmPool, { composed, driver, key }: PoolPlan): NewSandbox {
     return {
       id,
       owner: systemOwner,
@@ -170,7 +170,7 @@ export class PoolKeeper {
       profile: { name: pool.profile.name, version: pool.profile.version },
       labels: {},
       driver: driver.name,
-      notices,
+      notices: [],
       host: this.#context.host,
       blueprintDigest: composed.digest,
       persistence: composed.blueprint.runtime.persistence,
