@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { CaissonError, type PriceTable, type Profile } from '@caisson/contract';
 import { FakeBackend } from '../../packages/server/src/drivers/fake/fake-backend.ts';
 import { FakeDriver } from '../../packages/server/src/drivers/fake/fake-driver.ts';
-import { blankProfile, ProfileCatalog } from '../../packages/server/src/profiles/catalog.ts';
+import { ProfileCatalog } from '../../packages/server/src/profiles/catalog.ts';
+import { blankProfile, canaryProfile } from '../../packages/server/src/profiles/shipped.ts';
 import { BackendHealth } from '../../packages/server/src/routing/backend-health.ts';
 import { HostRoom, type RoomSources } from '../../packages/server/src/routing/host-room.ts';
 import { overPrices, shippedPrices } from '../../packages/server/src/routing/prices.ts';
@@ -128,7 +129,7 @@ export async function controlPlane(options: PlaneOptions = {}): Promise<ControlP
     };
     const runner = new Runner(work);
     const limits = { sandboxesPerTenant: null, sandboxesPerHost: null, ...options.limits };
-    const profiles = new ProfileCatalog([blankProfile, single, persistent, short, elsewhere, ...own]);
+    const profiles = new ProfileCatalog([blankProfile, canaryProfile, single, persistent, short, elsewhere, ...own]);
     const router = new Router({
       backends: drivers.map((one) => ({ driver: one, host: 'here' })),
       health,

@@ -6,6 +6,7 @@ export * from './api/paging.ts';
 export * from './api/pool-routes.ts';
 export * from './api/process-routes.ts';
 export * from './api/process-shape.ts';
+export * from './api/profile-routes.ts';
 export * from './api/route.ts';
 export * from './api/route-routes.ts';
 export * from './api/routes.ts';

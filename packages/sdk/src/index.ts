@@ -5,6 +5,7 @@ export {
   type AttemptSummary,
   CaissonError,
   type CaissonEvent,
+  type CheckedProfile,
   type CreateSandbox,
   type Diff,
   type DiffItem,

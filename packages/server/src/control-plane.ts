@@ -112,6 +112,7 @@ async function assemble(
     driver: (name) => findDriver(drivers, name),
     filesystems,
     health,
+    selfChecks: ({ profile }) => (profile && profiles.find(profile.name, profile.version)?.selfCheck) ?? false,
     stillness: new Stillness(),
     inFlight: new InFlight(),
   };

@@ -77,7 +77,7 @@ export async function requestOf(
   const written = options.spec === undefined ? {} : await readSpecObject(options.spec, invocation);
   const { profile, name, project, scope, driver } = options;
   const host = options.host ?? (invocation.env.CAISSON_HOST || undefined);
-  // A driver alone is no intent: it is the blank profile's sandbox that it should hold.
+  // A driver alone is no intent: it is the sandbox of a bare create that it should hold.
   const blank = driver !== undefined && options.spec === undefined && repo === undefined && profile === undefined;
   const spec = {
     ...written,
@@ -87,7 +87,7 @@ export async function requestOf(
   const hasSpec = options.spec !== undefined || Object.keys(spec).length > 0;
   return {
     ...(hasSpec ? { spec } : {}),
-    ...(profile === undefined ? (blank ? { profile: 'blank' } : {}) : { profile }),
+    ...(profile === undefined ? (blank ? { profile: 'sandbox-canary' } : {}) : { profile }),
     ...(options.input === undefined ? {} : { inputs: options.input }),
     ...(name === undefined ? {} : { name }),
     ...(host === undefined ? {} : { host }),

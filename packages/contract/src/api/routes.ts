@@ -1,6 +1,7 @@
 import { fileRoutes } from './file-routes.ts';
 import { poolRoutes } from './pool-routes.ts';
 import { processRoutes } from './process-routes.ts';
+import { profileRoutes } from './profile-routes.ts';
 import type { IsJson, Route } from './route.ts';
 import { routeRoutes } from './route-routes.ts';
 import { sandboxRoutes } from './sandbox-routes.ts';
@@ -18,6 +19,7 @@ export const routes = {
   ...snapshotContentRoutes,
   ...toolRoutes,
   ...poolRoutes,
+  ...profileRoutes,
   ...routeRoutes,
   ...systemRoutes,
 } as const satisfies Record<string, Route>;

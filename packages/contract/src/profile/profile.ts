@@ -117,6 +117,7 @@ export const profileSchema = z.strictObject({
   pool: poolPolicySchema.optional(),
   route: routePolicySchema.optional(),
   onePerOwner: z.boolean().optional(),
+  selfCheck: z.boolean().optional().describe('a new sandbox looks at itself before it is ready'),
   autoPauseSeconds: seconds.optional(),
   autoResume: z.boolean().optional(),
   priceClass: nameSchema.optional(),

@@ -11,6 +11,7 @@ import { idempotentRequest, runOnce } from './idempotent.ts';
 import { parseRequest } from './parse-request.ts';
 import { poolHandlers } from './pool-handlers.ts';
 import { processHandlers } from './process-handlers.ts';
+import { profileHandlers } from './profile-handlers.ts';
 import { routeHandlers } from './route-handlers.ts';
 import { eventHandlers, sandboxHandlers } from './sandbox-handlers.ts';
 import { snapshotContentHandlers } from './snapshot-content-handlers.ts';
@@ -31,6 +32,7 @@ const handlers: Handlers = {
   ...toolHandlers,
   ...eventHandlers,
   ...poolHandlers,
+  ...profileHandlers,
   ...routeHandlers,
   ...systemHandlers,
 };

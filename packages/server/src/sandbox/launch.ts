@@ -1,4 +1,11 @@
-import { CaissonError, hasCode, type Id, type Sandbox, type WorkspaceBlueprint } from '@caisson/contract';
+import {
+  CaissonError,
+  hasCode,
+  type Id,
+  type Sandbox,
+  type SelfCheck,
+  type WorkspaceBlueprint,
+} from '@caisson/contract';
 import type { CreateRequest, Driver, Instance } from '../drivers/driver.ts';
 import type { AttemptImage } from '../store/attempts.ts';
 import type { StepChange } from '../store/sandboxes.ts';
@@ -6,6 +13,7 @@ import { withDeadline } from './deadline.ts';
 import { end, haltOrEnd, keyOf, removeFilesystem } from './end.ts';
 import { withHostDefaults } from './host-defaults.ts';
 import { Progress } from './progress.ts';
+import { selfCheck, selfCheckError } from './self-check.ts';
 import { settleIn } from './settle-in.ts';
 import { unmetNotices } from './unmet.ts';
 import type { WorkContext } from './work-context.ts';
@@ -39,7 +47,9 @@ export async function launch(
     const instance = await withDeadline('launching', context.deadlines.launchMs, signal, (inner) =>
       begin(driver, request, plan, inner),
     );
-    context.health?.launched(backend, performance.now() - asked);
+    const launchMs = performance.now() - asked;
+    const checked = await look(context, driver, sandbox, plan, launchMs, signal);
+    context.health?.launched(backend, launchMs);
     context.filesystems?.storage.makeAhead?.();
     const unmet = driver.capabilities.guest ? unmetNotices(plan.blueprint) : [];
     return {
@@ -47,6 +57,7 @@ export async function launch(
       notices: [...new Set([...sandbox.notices, ...notices, ...instance.notices, ...unmet])],
       instance: { driver: driver.name, host: instance.host },
       endAttempt: { state: 'succeeded', image },
+      ...(checked ? { checked } : {}),
     };
   } catch (error) {
     context.health?.failed(backend, error);
@@ -136,6 +147,27 @@ async function begin(driver: Driver, request: CreateRequest, plan: Plan, signal:
     signal,
   );
   return instance;
+}
+
+/** What a new sandbox finds of itself, where its profile wants to know. One that is not what it should be is not kept. */
+async function look(
+  context: WorkContext,
+  driver: Driver,
+  sandbox: Sandbox,
+  { blueprint, fromKept }: Plan,
+  launchMs: number,
+  signal: AbortSignal,
+): Promise<SelfCheck | undefined> {
+  if (fromKept || !driver.guest || !context.selfChecks?.(sandbox)) return undefined;
+  const storage = driver.capabilities.storage === 'ours' ? context.filesystems?.storage : undefined;
+  const { diskMiB } = withHostDefaults(blueprint.runtime.resources);
+  const found = await withDeadline('looking at itself', context.deadlines.inspectMs, signal, async (inner) => {
+    const guest = await driver.guest?.(keyOf(sandbox), inner);
+    return guest && selfCheck(guest, { sandbox: sandbox.id, blueprint, diskMiB, storage }, launchMs, inner);
+  });
+  if (!found || found.ok) return found;
+  await context.store.sandboxes.note(sandbox.id, 'caisson.sandbox.checked', found);
+  throw selfCheckError(found);
 }
 
 /**

@@ -17,7 +17,7 @@ import {
   type SandboxState,
 } from '@caisson/contract';
 import type { ProfileCatalog } from '../profiles/catalog.ts';
-import { blankProfile } from '../profiles/catalog.ts';
+import { canaryProfile } from '../profiles/shipped.ts';
 import { fixedRoute } from '../routing/fixed-route.ts';
 import type { Router } from '../routing/router.ts';
 import type { IdempotentRequest } from '../store/idempotency.ts';
@@ -295,7 +295,7 @@ export class Sandboxes {
   }
 
   #resolve(caller: Caller, request: CreateRequest): Wanted {
-    const given = request.profile ?? (request.spec === undefined ? blankProfile.name : undefined);
+    const given = request.profile ?? (request.spec === undefined ? canaryProfile.name : undefined);
     const profile = given === undefined ? undefined : this.#context.profiles.get(given);
     const composed = this.#composer.compose(profile, request.inputs ?? {}, request.spec ?? {});
     const project = projectOf(caller, request.project);

@@ -1,3 +1,4 @@
+import type { Sandbox } from '@caisson/contract';
 import type { Driver } from '../drivers/driver.ts';
 import type { BackendHealth } from '../routing/backend-health.ts';
 import type { Store } from '../store/store.ts';
@@ -29,6 +30,8 @@ export interface WorkContext {
   readonly deadlines: Deadlines;
   readonly installation: string;
   driver(name: string | null): Driver;
+  /** Whether a new sandbox of this record looks at itself before it is ready. */
+  selfChecks?(sandbox: Sandbox): boolean;
   /** How backends do: told of each launch. */
   readonly health?: BackendHealth | undefined;
   readonly stillness: Stillness;

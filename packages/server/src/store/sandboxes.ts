@@ -10,6 +10,7 @@ import {
   type Sandbox,
   type SandboxPolicy,
   type SandboxState,
+  type SelfCheck,
   type Standing,
   type StateChange,
   type Step,
@@ -67,6 +68,8 @@ export interface StepChange {
   readonly rollbackTo?: Id<'snapshot'> | null;
   readonly head?: Id<'snapshot'> | null;
   readonly idempotency?: IdempotentRequest | undefined;
+  /** What it found when it looked at itself: an event of its own, before that of the step. */
+  readonly checked?: SelfCheck;
 }
 
 export interface SandboxFilter {
@@ -156,8 +159,10 @@ export class SandboxStore {
         await givePlaceBack(tx, row.tenant, row.host);
         await forgetToolCalls(tx, row.id);
       }
-      return this.#tell(tx, row, seen.state, step.action);
+      const checked = change.checked && (await this.#tellChecked(tx, row, change.checked));
+      return { ...(await this.#tell(tx, row, seen.state, step.action)), checked };
     });
+    if (applied.checked) this.#committed(applied.checked);
     this.#committed(applied.event);
     return applied;
   }
@@ -165,7 +170,7 @@ export class SandboxStore {
   /** An event about a sandbox that does not change its state, such as a repair. */
   async note(
     id: Id<'sandbox'>,
-    type: 'caisson.sandbox.repair' | 'caisson.sandbox.progress',
+    type: 'caisson.sandbox.repair' | 'caisson.sandbox.progress' | 'caisson.sandbox.checked',
     data: Record<string, unknown>,
   ): Promise<void> {
     const event = await sandboxTransaction(this.#database, async (tx) => {
@@ -305,7 +310,7 @@ export class SandboxStore {
       .set((eb) => ({
         state: next.state,
         action: next.action,
-        sequence: eb('sequence', '+', 1),
+        sequence: eb('sequence', '+', change.checked ? 2 : 1),
         incarnation: eb('incarnation', '+', raised),
         updated_at: now,
         ...(next.state === 'ready' ? { ready_at: now } : {}),
@@ -330,6 +335,20 @@ export class SandboxStore {
     const state = present.state as SandboxState;
     const code = state === 'destroying' || state === 'destroyed' ? refusal(state) : 'state_changed';
     throw new CaissonError(code, `${seen.id} was ${seen.state} and is ${state} now`);
+  }
+
+  async #tellChecked(tx: Queries, row: SandboxRow, data: SelfCheck): Promise<CaissonEvent> {
+    const { id, tenant, project, sequence, updated_at: time } = row;
+    const event = {
+      type: 'caisson.sandbox.checked',
+      subject: id,
+      sequence: sequence - 1,
+      tenant,
+      project,
+      time,
+      data,
+    } as const;
+    return this.#events.append(tx, event);
   }
 
   async #tell(tx: Queries, row: SandboxRow, from: SandboxState | null, cause: ActionName | null): Promise<Applied> {

@@ -103,6 +103,20 @@ export class WarmPools {
     return pool.show(Date.now());
   }
 
+  /** A profile has a new version: its pool is of that from here on, and members of the old one are ended. */
+  async renew(name: string): Promise<void> {
+    const { work, profiles, router } = this.#context;
+    const profile = profiles.get(name);
+    const old = this.#members.pools.get(name);
+    if (old && profileRef(old.profile) === profileRef(profile)) return;
+    const set = (await work.store.pools.bounds()).get(name);
+    const bounds = set ?? profile.pool;
+    for (const { id } of [...(old?.ready ?? [])]) this.#members.dismiss(id);
+    if (bounds) this.#members.pools.set(name, new WarmPool(profile, bounds, set !== undefined, router));
+    else this.#members.pools.delete(name);
+    this.#keeper.wake();
+  }
+
   /** Its own profile's first: what is asked for by other words is a neighbour's. */
   #poolsFor({ driver, blueprintDigest, profile }: NewSandbox): WarmPool[] {
     const fitting = this.#members.withContent(driver, blueprintDigest);
