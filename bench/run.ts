@@ -6,6 +6,7 @@ import { execBenchmark } from './exec.ts';
 import { guestBenchmark } from './guest.ts';
 import { idleBenchmark } from './idle.ts';
 import { Report } from './report.ts';
+import { routeBenchmark } from './route.ts';
 import { specBenchmark } from './spec.ts';
 import { createBenchmark, startBenchmark } from './start.ts';
 import { transferBenchmark } from './transfer.ts';
@@ -14,6 +15,7 @@ import { warmBenchmark } from './warm.ts';
 
 const benchmarks = [
   specBenchmark,
+  routeBenchmark,
   createBenchmark,
   apiBenchmark,
   listBenchmark,

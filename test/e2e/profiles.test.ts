@@ -42,9 +42,13 @@ describe('profiles over the API', () => {
 
   test('a new version with a warm pool has one at once', async () => {
     await caisson().profiles.add({ name: 'pooled', version: 1, sourceRequired: false, pool: { min: 1, max: 2 } });
-    await expect.poll(async () => (await caisson().pools.list()).find((one) => one.profile === 'pooled@1')?.ready).toBe(1);
+    await expect
+      .poll(async () => (await caisson().pools.list()).find((one) => one.profile === 'pooled@1')?.ready)
+      .toBe(1);
     await caisson().profiles.add({ name: 'pooled', version: 2, sourceRequired: false, pool: { min: 2, max: 2 } });
-    await expect.poll(async () => (await caisson().pools.list()).find((one) => one.profile === 'pooled@2')?.ready).toBe(2);
+    await expect
+      .poll(async () => (await caisson().pools.list()).find((one) => one.profile === 'pooled@2')?.ready)
+      .toBe(2);
     expect((await caisson().pools.list()).filter((one) => one.profile === 'pooled@1')).toEqual([]);
   });
 

@@ -9,6 +9,7 @@ import { addEvents } from './commands/events.ts';
 import { addExec } from './commands/exec.ts';
 import { addFiles } from './commands/files.ts';
 import { addGet } from './commands/get.ts';
+import { addCapabilities, addInspect, addReapStale } from './commands/inspect.ts';
 import { addKeys } from './commands/keys.ts';
 import { addList } from './commands/list.ts';
 import { addLogs } from './commands/logs.ts';
@@ -78,6 +79,9 @@ export function buildProgram(invocation: Invocation, screen: Screen, outcome: { 
   addServe(program, context);
   addStopServer(program, context);
   addDoctor(program, context);
+  addInspect(program, context);
+  addReapStale(program, context);
+  addCapabilities(program, context);
   addCompletion(program, context);
   addVersion(program, context);
   return program;

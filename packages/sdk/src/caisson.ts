@@ -1,7 +1,8 @@
-import type { CaissonEvent, Doctor, JsonRouteName, ToolDescription } from '@caisson/contract';
+import type { CaissonEvent, Doctor, InstallationCapabilities, JsonRouteName, ToolDescription } from '@caisson/contract';
 import type { CallAnswer, CallArguments, CallOptions } from './call.ts';
 import { Connection } from './connection.ts';
 import { eventsOf, type ProjectEventOptions } from './events.ts';
+import { Hosts } from './hosts.ts';
 import { Keys } from './keys.ts';
 import { Pools } from './pools.ts';
 import { Profiles } from './profiles.ts';
@@ -27,6 +28,7 @@ export class Caisson {
   readonly profiles: Profiles;
   readonly keys: Keys;
   readonly pools: Pools;
+  readonly hosts: Hosts;
   readonly #connection: Connection;
 
   constructor(options: CaissonOptions = {}) {
@@ -36,6 +38,7 @@ export class Caisson {
     this.profiles = new Profiles(this.#connection);
     this.keys = new Keys(this.#connection);
     this.pools = new Pools(this.#connection);
+    this.hosts = new Hosts(this.#connection);
   }
 
   /** Any route of the API by its name. */
@@ -73,6 +76,11 @@ export class Caisson {
 
   version(options: CallOptions = {}): Promise<CallAnswer<'system.version'>> {
     return this.#connection.call('system.version', options);
+  }
+
+  /** What this installation can do, for a machine: drivers, runtimes, storage, network modes, profiles, limits. */
+  capabilities(options: CallOptions = {}): Promise<InstallationCapabilities> {
+    return this.#connection.call('capabilities.get', options);
   }
 
   /** What this installation can do, what it cannot, and what would change that. */

@@ -18,13 +18,16 @@ export {
   type FileEdit,
   type FileEntry,
   type GrepMatch,
+  type HostReport,
   hasCode,
+  type InstallationCapabilities,
   type JsonRouteName,
   type Owner,
   type Pool,
   type ProcessExit,
   type ProcessRecord,
   type Profile,
+  type ReapReport,
   type Reason,
   type RouteDecision,
   type RouteName,
@@ -35,6 +38,8 @@ export {
   type Scope,
   type SignalName,
   type Snapshot,
+  type StaleItem,
+  type StaleReport,
   type StartProcess,
   type ToolAnswer,
   type ToolBlock,
@@ -61,6 +66,7 @@ export type {
   ReadOptions,
   WriteOptions,
 } from './files.ts';
+export type { Hosts, ReapOptions } from './hosts.ts';
 export type { Keys, NewKey } from './keys.ts';
 export type { OutputChunk } from './output-cursor.ts';
 export type { Page } from './pages.ts';

@@ -10,12 +10,14 @@ import { Attachments } from './sandbox/attachments.ts';
 import { checkAll } from './sandbox/doctor.ts';
 import { Expiry } from './sandbox/expiry.ts';
 import { Guests } from './sandbox/guests.ts';
+import { HostReports } from './sandbox/host-reports.ts';
 import { Idle } from './sandbox/idle.ts';
 import { InFlight } from './sandbox/in-flight.ts';
 import { WarmPools } from './sandbox/pools/warm-pools.ts';
 import { Reconciler } from './sandbox/reconciler.ts';
 import { Runner } from './sandbox/runner.ts';
 import { Sandboxes } from './sandbox/sandboxes.ts';
+import { Stale } from './sandbox/stale.ts';
 import { Tools } from './sandbox/tools/tools.ts';
 import { Branches } from './sandbox/travel/branches.ts';
 import { SnapshotKeeper } from './sandbox/travel/snapshot-keeper.ts';
@@ -60,6 +62,8 @@ export interface ControlPlane {
   readonly tools: Tools;
   readonly reconciler: Reconciler;
   readonly pools: WarmPools;
+  readonly hosts: HostReports;
+  readonly stale: Stale;
   readonly keys: Keys;
   readonly metrics: Metrics;
   doctor(): Promise<Doctor['checks']>;
@@ -148,6 +152,20 @@ async function assemble(
     pools: () => pools.show(),
   });
   const doctor = () => checkAll({ store, drivers, folder: folder.path, filesystems });
+  const { version } = options;
+  const hosts = new HostReports({
+    store,
+    drivers,
+    router,
+    pools,
+    profiles,
+    filesystems,
+    limits,
+    host,
+    folder: folder.path,
+    version,
+  });
+  const stale = new Stale({ work, runner, sandboxes, reconciler, drivers });
   const keys = new Keys(store);
   const attachments = new Attachments();
   return {
@@ -166,6 +184,8 @@ async function assemble(
     tools,
     reconciler,
     pools,
+    hosts,
+    stale,
     keys,
     metrics,
     doctor,

@@ -1,4 +1,5 @@
 import { fileRoutes } from './file-routes.ts';
+import { hostRoutes } from './host-routes.ts';
 import { poolRoutes } from './pool-routes.ts';
 import { processRoutes } from './process-routes.ts';
 import { profileRoutes } from './profile-routes.ts';
@@ -21,6 +22,7 @@ export const routes = {
   ...poolRoutes,
   ...profileRoutes,
   ...routeRoutes,
+  ...hostRoutes,
   ...systemRoutes,
 } as const satisfies Record<string, Route>;
 

@@ -6,6 +6,7 @@ import { sendBytes } from './byte-answer.ts';
 import { fileHandlers } from './file-handlers.ts';
 import { followEvents } from './follow-events.ts';
 import type { Answer, ApiContext, ByteAnswer, Call, Handler, Handlers } from './handler.ts';
+import { hostHandlers } from './host-handlers.ts';
 import type { HttpOptions } from './http-options.ts';
 import { idempotentRequest, runOnce } from './idempotent.ts';
 import { parseRequest } from './parse-request.ts';
@@ -32,6 +33,7 @@ const handlers: Handlers = {
   ...toolHandlers,
   ...eventHandlers,
   ...poolHandlers,
+  ...hostHandlers,
   ...profileHandlers,
   ...routeHandlers,
   ...systemHandlers,

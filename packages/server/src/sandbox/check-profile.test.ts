@@ -6,11 +6,14 @@ import { compose } from './compose.ts';
 
 const catalog = new ProfileCatalog(shippedProfiles);
 
-test.each(shippedProfiles.map((profile) => [profile.name, profile]))('%s ships as a spec that is valid', (_, profile) => {
-  const { isNew, blueprintDigest } = checkProfile(catalog, profile);
-  expect(isNew).toBe(false);
-  expect(blueprintDigest).toMatch(/^\S{20,}$/);
-});
+test.each(shippedProfiles.map((profile) => [profile.name, profile]))(
+  '%s ships as a spec that is valid',
+  (_, profile) => {
+    const { isNew, blueprintDigest } = checkProfile(catalog, profile);
+    expect(isNew).toBe(false);
+    expect(blueprintDigest).toMatch(/^\S{20,}$/);
+  },
+);
 
 test('a bare create makes the same as the blank profile, so that one warm pool serves both', () => {
   expect(compose(catalog.get('sandbox-canary'), {}, {}).digest).toBe(compose(catalog.get('blank'), {}, {}).digest);

@@ -161,9 +161,11 @@ async function look(
   if (fromKept || !driver.guest || !context.selfChecks?.(sandbox)) return undefined;
   const storage = driver.capabilities.storage === 'ours' ? context.filesystems?.storage : undefined;
   const { diskMiB } = withHostDefaults(blueprint.runtime.resources);
+  const { isolation } = driver.capabilities;
+  const subject = { sandbox: sandbox.id, blueprint, diskMiB, isolation, storage };
   const found = await withDeadline('looking at itself', context.deadlines.inspectMs, signal, async (inner) => {
     const guest = await driver.guest?.(keyOf(sandbox), inner);
-    return guest && selfCheck(guest, { sandbox: sandbox.id, blueprint, diskMiB, storage }, launchMs, inner);
+    return guest && selfCheck(guest, subject, launchMs, inner);
   });
   if (!found || found.ok) return found;
   await context.store.sandboxes.note(sandbox.id, 'caisson.sandbox.checked', found);

@@ -8,6 +8,7 @@ import type { Expiry } from './expiry.ts';
 import { loseIfGone } from './lose.ts';
 import type { Runner } from './runner.ts';
 import type { SnapshotKeeper } from './travel/snapshot-keeper.ts';
+import { isWanted, wantsFilesystem } from './wanted.ts';
 import type { WorkContext } from './work-context.ts';
 
 export interface Repair {
@@ -64,7 +65,12 @@ export class Reconciler {
   /** Looks at one instance at once, because its driver says that it seems to have ended. */
   async look(key: InstanceKey): Promise<Repair | undefined> {
     const sandbox = await this.#store.sandboxes.get(key.sandbox);
-    if (!sandbox || sandbox.incarnation !== key.incarnation || !isWanted(sandbox, key) || sandbox.action)
+    if (
+      !sandbox ||
+      sandbox.incarnation !== key.incarnation ||
+      !isWanted(sandbox, key, sandbox.driver) ||
+      sandbox.action
+    )
       return undefined;
     const reason = await loseIfGone(this.#work, this.#runner, sandbox, this.#abort.signal);
     if (!reason) return undefined;
@@ -162,11 +168,10 @@ export class Reconciler {
   async #endUnwanted(driver: Driver, key: InstanceKey, found: string, repairs: Repair[]): Promise<void> {
     await this.#runner.whileIdle(key.sandbox, async () => {
       const sandbox = await this.#store.sandboxes.get(key.sandbox);
-      const isElsewhere = sandbox !== undefined && sandbox.driver !== driver.name;
-      if (sandbox && !isElsewhere && isWanted(sandbox, key)) return;
+      if (sandbox && isWanted(sandbox, key, driver.name)) return;
       const signal = this.#abort.signal;
-      const current =
-        sandbox && !isElsewhere && sandbox.state !== 'destroyed' && sandbox.incarnation === key.incarnation;
+      const isItsOwn = sandbox?.driver === driver.name && sandbox.incarnation === key.incarnation;
+      const current = isItsOwn && sandbox.state !== 'destroyed';
       const ended = current
         ? haltOrEnd(this.#work, key, sandbox, signal)
         : end(this.#work, key, { driver: driver.name }, signal);
@@ -188,9 +193,9 @@ export class Reconciler {
     const { sandboxes } = await filesystems.storage.list(this.#abort.signal);
     for (const id of sandboxes.filter((one) => !inUse.has(one))) {
       const wanted = await this.#store.sandboxes.get(id);
-      if (this.#wantsFilesystem(wanted)) continue;
+      if (wantsFilesystem(wanted, this.#drivers)) continue;
       await this.#runner.whileIdle(id, async () => {
-        if (this.#wantsFilesystem(await this.#store.sandboxes.get(id))) return;
+        if (wantsFilesystem(await this.#store.sandboxes.get(id), this.#drivers)) return;
         // What cannot be removed now is tried again at the next pass.
         const { endMs } = this.#work.deadlines;
         const removed = await withDeadline('removing the filesystem', endMs, this.#abort.signal, (inner) =>
@@ -204,25 +209,9 @@ export class Reconciler {
     }
   }
 
-  /** One that has failed is kept for whoever looks into it, until it is recreated or destroyed. */
-  #wantsFilesystem(sandbox: Sandbox | undefined): boolean {
-    if (!sandbox || sandbox.state === 'destroyed') return false;
-    const driver = this.#drivers.find(({ name }) => name === sandbox.driver);
-    // The files of one that went on to a backend with files of its own are those of a try that failed.
-    if (driver && driver.capabilities.storage !== 'ours') return false;
-    return sandbox.state !== 'stopped' || sandbox.persistence === 'persistent';
-  }
-
   async #tell({ sandbox, found, did }: Repair): Promise<void> {
     await this.#store.sandboxes.note(sandbox as Id<'sandbox'>, 'caisson.sandbox.repair', { found, did });
   }
-}
-
-/** A stopped or failed sandbox wants no instance; one on its way is its action's own business. */
-function isWanted(sandbox: Sandbox, key: InstanceKey): boolean {
-  if (sandbox.state === 'destroyed') return false;
-  if (sandbox.state === 'stopped' || sandbox.state === 'failed') return false;
-  return sandbox.action !== null || sandbox.state === 'requested' || sandbox.incarnation === key.incarnation;
 }
 
 function sandboxOf(name: string): string {

@@ -27,6 +27,7 @@ import { type IdempotentRequest, insertIdempotency } from './idempotency.ts';
 import { endInstance, insertInstance, type NewInstance } from './instances.ts';
 import { insertLabels } from './labels.ts';
 import { givePlaceBack, type Limits, takePlace } from './limits.ts';
+import { newRow, rollbackTarget } from './new-sandbox-row.ts';
 import { rowOwner, type SandboxRow, toSandbox } from './sandbox-row.ts';
 import { sandboxTransaction } from './sandbox-transaction.ts';
 import { requireSnapshot } from './snapshot-use.ts';
@@ -285,6 +286,14 @@ export class SandboxStore {
     return rows.map(toSandbox);
   }
 
+  /** Those that stand since before a time, oldest first; of one tenant, or of all but the system. */
+  async aged(before: number, limit: number, tenant?: string): Promise<Sandbox[]> {
+    let query = this.#database.db.selectFrom('sandboxes').selectAll().where('created_at', '<', before);
+    query = query.where('tenant', tenant === undefined ? '<>' : '=', tenant ?? systemOwner.tenant);
+    const rows = await query.where(sql<boolean>`state <> 'destroyed'`).orderBy('created_at').limit(limit).execute();
+    return rows.map(toSandbox);
+  }
+
   /** Those that are somebody's: members of warm pools are counted apart. */
   async countByState(): Promise<Record<string, number>> {
     const rows = await this.#database.db
@@ -376,43 +385,4 @@ export class SandboxStore {
     });
     return { sandbox, event };
   }
-}
-
-function newRow(sandbox: NewSandbox, attempt: Id<'attempt'>, now: number) {
-  const { owner } = sandbox;
-  return {
-    id: sandbox.id,
-    tenant: owner.tenant,
-    project: owner.project,
-    principal: owner.principal,
-    scope: owner.scope ?? null,
-    name: sandbox.name,
-    slot: sandbox.slot,
-    profile_name: sandbox.profile?.name ?? null,
-    profile_version: sandbox.profile?.version ?? null,
-    state: 'requested',
-    incarnation: 1,
-    sequence: 1,
-    labels: JSON.stringify(sandbox.labels),
-    attempt,
-    driver: sandbox.driver,
-    host: sandbox.host,
-    blueprint_digest: sandbox.blueprintDigest,
-    persistence: sandbox.persistence,
-    notices: JSON.stringify(sandbox.notices),
-    created_at: now,
-    updated_at: now,
-    expires_at: sandbox.expiresAt,
-    policy: JSON.stringify(sandbox.policy),
-    origin_sandbox: sandbox.origin?.sandbox ?? null,
-    origin_snapshot: sandbox.origin?.snapshot ?? null,
-    head: sandbox.head ?? null,
-    pool: sandbox.pool ?? null,
-  };
-}
-
-/** Where one that failed was to lead is remembered until something else is done. */
-function rollbackTarget(action: ActionName, { rollbackTo }: StepChange): { rollback_to?: string | null } {
-  if (rollbackTo !== undefined) return { rollback_to: rollbackTo };
-  return action === 'rollback' ? {} : { rollback_to: null };
 }
