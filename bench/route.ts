@@ -11,7 +11,8 @@ export const routeBenchmark: Benchmark = {
   async run(report) {
     const names = Array.from({ length: candidates }, (_, n) => `backend-${n}`);
     const health = new BackendHealth();
-    for (const [n, driver] of names.entries()) if (n % 3 > 0) health.launched({ driver, host: 'here' }, 20 + n);
+    for (const [n, driver] of names.entries())
+      if (n % 3 > 0) health.launched({ driver, host: 'here' }, 'bench', 20 + n);
     const router = new Router({
       backends: names.map((name) => ({ driver: new FakeDriver({ name }), host: 'here' })),
       health,
@@ -26,6 +27,7 @@ export const routeBenchmark: Benchmark = {
     const blueprint = normalizeUserWorkspaceSpec({ source: { kind: 'none' }, runtime });
     const request = {
       blueprint,
+      tenant: 'bench',
       policy: { autoPause: true, snapshotTools: true },
       size: { cpus: 2, memoryMiB: 512 },
       strategy: 'lowest-latency',

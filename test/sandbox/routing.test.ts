@@ -156,7 +156,7 @@ describe('latency', () => {
     const first = await create({ profile: 'quick' });
     const second = await create({ profile: 'quick' });
     expect([first.driver, second.driver]).toEqual(['fake', 'second']);
-    plane.health.launched({ driver: 'fake', host: 'here' }, 60_000);
+    plane.health.launched({ driver: 'fake', host: 'here' }, 'acme', 60_000);
     expect((await create({ profile: 'quick' })).driver).toBe('second');
   });
 

@@ -1,10 +1,9 @@
-import type { Backend, CaissonError } from '@caisson/contract';
+import type { Backend } from '@caisson/contract';
 import { isBackendFault } from './backend-fault.ts';
 import {
   afterBegin,
   afterFailure,
   afterNothing,
-  afterSuccess,
   type Breaker,
   type BreakerState,
   breakerState,
@@ -21,10 +20,22 @@ export interface MeasuredBackend extends Backend {
 interface Known {
   readonly backend: Backend;
   mean: LatencyMean | undefined;
-  breaker: Breaker;
+  /** By tenant; those who have none failed never, or succeeded since. */
+  readonly breakers: Map<string, Breaker>;
+  provenAt: number;
 }
 
-/** How each backend does: how long its launches take, and whether it can be trusted at the moment. */
+/** One tenant's failures may be its own: of an image, of a limit. Those of two are the backend's. */
+const enoughTenants = 2;
+/** Whoever has failed longest ago is forgotten first: it costs them a few tries more. */
+const maxTenants = 1_000;
+
+/**
+ * How each backend does: how long its launches take, and whether it can be trusted at the moment.
+ *
+ * Law: what one tenant's launches come to keeps nobody else away. A backend is left alone by a tenant whose own launches
+ * failed, and by everybody when those of several tenants did and nobody's succeeded since.
+ */
 export class BackendHealth {
   readonly #known = new Map<string, Known>();
   readonly #changed = new Set<string>();
@@ -37,34 +48,47 @@ export class BackendHealth {
     return knownMs(this.#known.get(backendName(backend))?.mean, now);
   }
 
+  /** The worst that any tenant has of it. */
   state(backend: Backend, now = Date.now()): BreakerState {
-    return breakerState(this.#known.get(backendName(backend))?.breaker ?? closedBreaker, now);
+    const breakers = this.#known.get(backendName(backend))?.breakers.values() ?? [];
+    const states = new Set([...breakers].map((breaker) => breakerState(breaker, now)));
+    return states.has('open') ? 'open' : states.has('half-open') ? 'half-open' : 'closed';
   }
 
-  /** Why it is left alone, or undefined when it may be used. */
-  whyResting(backend: Backend, now = Date.now()): string | undefined {
-    const breaker = this.#known.get(backendName(backend))?.breaker ?? closedBreaker;
-    if (breakerState(breaker, now) !== 'open') return undefined;
-    if (now >= breaker.openUntil) return `its last ${breaker.failures} launches failed, and one is trying it out`;
-    const seconds = Math.ceil((breaker.openUntil - now) / 1000);
-    return `its last ${breaker.failures} launches failed; it is left alone for ${seconds} s more`;
+  /** Why a tenant leaves it alone, or undefined when it may be used. */
+  whyResting(backend: Backend, tenant: string, now = Date.now()): string | undefined {
+    const known = this.#known.get(backendName(backend));
+    if (!known || known.breakers.size === 0) return undefined;
+    const own = known.breakers.get(tenant);
+    if (own && breakerState(own, now) === 'open') return restText(own, now);
+    const isOfAll = ({ openUntil, pauseMs }: Breaker) => openUntil - pauseMs >= known.provenAt;
+    const open = [...known.breakers.values()].filter((one) => breakerState(one, now) === 'open' && isOfAll(one));
+    const [latest] = open.sort((a, b) => b.openUntil - a.openUntil);
+    return latest && open.length >= enoughTenants ? restText(latest, now) : undefined;
   }
 
-  began(backend: Backend, now = Date.now()): void {
+  began(backend: Backend, tenant: string, now = Date.now()): void {
+    const { breakers } = this.#of(backend);
+    const breaker = breakers.get(tenant);
+    if (breaker) breakers.set(tenant, afterBegin(breaker, now));
+  }
+
+  launched(backend: Backend, tenant: string, ms: number, now = Date.now()): void {
     const known = this.#of(backend);
-    known.breaker = afterBegin(known.breaker, now);
-  }
-
-  launched(backend: Backend, ms: number, now = Date.now()): void {
-    const known = this.#of(backend);
-    known.breaker = afterSuccess();
+    known.breakers.delete(tenant);
+    known.provenAt = now;
     known.mean = withSample(known.mean, ms, now);
     this.#changed.add(backendName(backend));
   }
 
-  failed(backend: Backend, error: CaissonError | unknown, now = Date.now()): void {
-    const known = this.#of(backend);
-    known.breaker = isBackendFault(error) ? afterFailure(known.breaker, now) : afterNothing(known.breaker);
+  failed(backend: Backend, tenant: string, error: unknown, now = Date.now()): void {
+    const { breakers } = this.#of(backend);
+    const breaker = breakers.get(tenant) ?? closedBreaker;
+    breakers.delete(tenant);
+    const next = isBackendFault(error) ? afterFailure(breaker, now) : afterNothing(breaker);
+    if (next.failures > 0) breakers.set(tenant, next);
+    const [oldest] = breakers.keys();
+    if (breakers.size > maxTenants && oldest !== undefined) breakers.delete(oldest);
   }
 
   /** What was measured since this was last asked. */
@@ -79,8 +103,19 @@ export class BackendHealth {
 
   #of({ driver, host }: Backend): Known {
     const name = backendName({ driver, host });
-    const known = this.#known.get(name) ?? { backend: { driver, host }, mean: undefined, breaker: closedBreaker };
+    const known = this.#known.get(name) ?? {
+      backend: { driver, host },
+      mean: undefined,
+      breakers: new Map(),
+      provenAt: 0,
+    };
     this.#known.set(name, known);
     return known;
   }
+}
+
+function restText({ failures, openUntil }: Breaker, now: number): string {
+  if (now >= openUntil) return `its last ${failures} launches failed, and one is trying it out`;
+  const seconds = Math.ceil((openUntil - now) / 1000);
+  return `its last ${failures} launches failed; it is left alone for ${seconds} s more`;
 }

@@ -13,7 +13,7 @@ export interface Breaker {
   readonly tryingSince: number | null;
 }
 
-/** A single failure may be anything; this many in a row, by whoever's launches, are the backend's own. */
+/** A single failure may be anything; this many in a row are the backend's own. */
 export const maxFailures = 5;
 const firstPauseMs = 10_000;
 const longestPauseMs = 300_000;
@@ -32,10 +32,6 @@ export function breakerState({ failures, openUntil, tryingSince }: Breaker, now:
 
 export function afterBegin(breaker: Breaker, now: number): Breaker {
   return breakerState(breaker, now) === 'half-open' ? { ...breaker, tryingSince: now } : breaker;
-}
-
-export function afterSuccess(): Breaker {
-  return closedBreaker;
 }
 
 export function afterFailure(breaker: Breaker, now: number): Breaker {

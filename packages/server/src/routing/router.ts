@@ -10,6 +10,8 @@ import { shortcomings, type WantedPolicy } from './shortcomings.ts';
 export interface RouteRequest extends Omit<Wishes, 'strategy' | 'driver'> {
   readonly blueprint: WorkspaceBlueprint;
   readonly policy: WantedPolicy;
+  /** Whose it is: who failed on a backend leaves it alone for a while. */
+  readonly tenant: string;
   /** What is paid for, where a backend has a price. */
   readonly size: PricedSize;
   readonly strategy?: RouteStrategy | undefined;
@@ -85,7 +87,7 @@ export class Router {
     const backend = { driver: driver.name, host };
     const { rejections, unmet } = shortcomings(driver, request.blueprint, request.policy);
     const { health, prices, here } = this.#parts;
-    const rest = isLater ? undefined : health.whyResting(backend, now);
+    const rest = isLater ? undefined : health.whyResting(backend, request.tenant, now);
     const isHere = host === here;
     const lacking = [
       ...(isHere && room.memory ? [room.memory] : []),

@@ -47,7 +47,7 @@ async function moveOn(
     (candidate) =>
       candidate.rank !== null &&
       !failedTries.some((one) => isBackend(one, candidate)) &&
-      health?.whyResting(candidate) === undefined &&
+      health?.whyResting(candidate, sandbox.owner.tenant) === undefined &&
       isInstalled(driver, candidate.driver),
   );
   if (!next) return undefined;

@@ -39,7 +39,8 @@ export async function launch(
   const driver = context.driver(sandbox.driver);
   const plan = await planOf(context, sandbox, kept);
   const backend = { driver: driver.name, host: sandbox.host ?? '' };
-  context.health?.began(backend);
+  const { tenant } = sandbox.owner;
+  context.health?.began(backend, tenant);
   try {
     const { request, notices, image } = await requestOf(context, driver, sandbox, plan, signal);
     // What images and files take says nothing about the backend.
@@ -49,7 +50,7 @@ export async function launch(
     );
     const launchMs = performance.now() - asked;
     const checked = await look(context, driver, sandbox, plan, launchMs, signal);
-    context.health?.launched(backend, launchMs);
+    context.health?.launched(backend, tenant, launchMs);
     context.filesystems?.storage.makeAhead?.();
     const unmet = driver.capabilities.guest ? unmetNotices(plan.blueprint) : [];
     return {
@@ -60,7 +61,7 @@ export async function launch(
       ...(checked ? { checked } : {}),
     };
   } catch (error) {
-    context.health?.failed(backend, error);
+    context.health?.failed(backend, tenant, error);
     // The next server goes on with what a shutdown interrupts; there is nothing to undo.
     if (!hasCode(error, 'shutting_down')) await undo(context, sandbox, plan);
     throw error;

@@ -8,6 +8,7 @@ export function routeRequest(
   blueprint: WorkspaceBlueprint,
   profile: Pick<ResolvedProfile, 'route'> | undefined,
   policy: Pick<SandboxPolicy, 'autoPauseSeconds' | 'perTool'>,
+  tenant: string,
   host?: string | undefined,
 ): RouteRequest {
   const { strategy, drivers, hosts, maxPricePerHourMicros } = profile?.route ?? {};
@@ -15,6 +16,7 @@ export function routeRequest(
   return {
     blueprint,
     policy: { autoPause: policy.autoPauseSeconds !== null, snapshotTools: policy.perTool },
+    tenant,
     size: { cpus, memoryMiB },
     strategy,
     drivers,

@@ -46,7 +46,7 @@ export class SandboxMaker {
   ): Promise<Outcome> {
     const { router, pools } = this.#context;
     const policy = policyOf(wanted.profile, request);
-    const asked = routeRequest(wanted.composed.blueprint, wanted.profile, policy, request.host);
+    const asked = routeRequest(wanted.composed.blueprint, wanted.profile, policy, wanted.owner.tenant, request.host);
     // What was made ahead has its place: whether there is room for more is not asked for it.
     const first = router.decide(asked);
     const chosen = this.#choose(first, asked);
@@ -72,9 +72,9 @@ export class SandboxMaker {
   }
 
   /** What `make` would decide. Nothing is written, and nothing that was made ahead is taken. */
-  async explain({ composed, profile }: Wanted, request: CreateSandbox): Promise<RouteDecision> {
+  async explain({ composed, profile, owner }: Wanted, request: CreateSandbox): Promise<RouteDecision> {
     const { router, work, limits, pools } = this.#context;
-    const asked = routeRequest(composed.blueprint, profile, policyOf(profile, request), request.host);
+    const asked = routeRequest(composed.blueprint, profile, policyOf(profile, request), owner.tenant, request.host);
     let decision = router.decide(asked, { room: await router.look() });
     const ahead = pools?.show().reduce((sum, pool) => sum + pool.ready, 0) ?? 0;
     for (const { name, liveSandboxes, maxSandboxes } of await work.store.hosts.list()) {

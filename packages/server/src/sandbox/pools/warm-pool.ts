@@ -1,4 +1,4 @@
-import { CaissonError, type Id, type Pool, profileRef, type ResolvedProfile } from '@caisson/contract';
+import { CaissonError, type Id, type Pool, profileRef, type ResolvedProfile, systemOwner } from '@caisson/contract';
 import type { Driver } from '../../drivers/driver.ts';
 import { requireChosen } from '../../routing/no-route.ts';
 import type { Router } from '../../routing/router.ts';
@@ -134,7 +134,7 @@ export class WarmPool {
 
 function planOf(profile: ResolvedProfile, router: Router): PoolPlan {
   const composed = compose(profile, {}, {});
-  const asked = routeRequest(composed.blueprint, profile, policyOf(profile, {}));
+  const asked = routeRequest(composed.blueprint, profile, policyOf(profile, {}), systemOwner.tenant);
   const chosen = requireChosen(router.decide(asked, { isLater: true }), {});
   const driver = router.driverOf(chosen);
   if (!driver) throw new CaissonError('driver_not_found', `the driver ${chosen.driver} is not installed here`);
