@@ -99,6 +99,8 @@ export interface PlaneOptions {
   readonly profiles?: readonly Profile[];
   /** Names of further drivers. */
   readonly others?: readonly string[];
+  /** Where those are, when not here. */
+  readonly otherHost?: string;
   readonly prices?: PriceTable['entries'];
   readonly room?: Partial<RoomSources>;
 }
@@ -109,6 +111,8 @@ export async function controlPlane(options: PlaneOptions = {}): Promise<ControlP
   const backend = new FakeBackend();
   const { others = [] } = options;
   const backends = new Map(others.map((name) => [name, new FakeBackend()]));
+  const placeOf = (name: string) =>
+    options.otherHost !== undefined && others.includes(name) ? { host: options.otherHost } : {};
   const backendOf = (name: string) => backends.get(name) ?? backend;
 
   async function start(own: readonly Profile[] = options.profiles ?? []): Promise<ControlPlane> {
@@ -116,7 +120,10 @@ export async function controlPlane(options: PlaneOptions = {}): Promise<ControlP
     stores.push(store);
     await store.hosts.seen('here', '1');
     const driver = new FakeDriver({ backend });
-    const drivers = [driver, ...others.map((name) => new FakeDriver({ name, backend: backendOf(name) }))];
+    const drivers = [
+      driver,
+      ...others.map((name) => new FakeDriver({ name, backend: backendOf(name), ...placeOf(name) })),
+    ];
     const health = new BackendHealth();
     const work: WorkContext = {
       store,
@@ -131,7 +138,7 @@ export async function controlPlane(options: PlaneOptions = {}): Promise<ControlP
     const limits = { sandboxesPerTenant: null, sandboxesPerHost: null, ...options.limits };
     const profiles = new ProfileCatalog([blankProfile, canaryProfile, single, persistent, short, elsewhere, ...own]);
     const router = new Router({
-      backends: drivers.map((one) => ({ driver: one, host: 'here' })),
+      backends: drivers.map((one) => ({ driver: one, host: one.host ?? 'here' })),
       health,
       prices: overPrices(shippedPrices, { asOf: '2026-11-15', entries: [...(options.prices ?? [])] }),
       room: new HostRoom(async () => undefined, options.room ?? {}),

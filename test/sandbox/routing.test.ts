@@ -150,6 +150,54 @@ describe('a host without room', () => {
   });
 });
 
+describe('several hosts', () => {
+  const away: PlaneOptions = {
+    otherHost: 'far',
+    profiles: [profile('afar', { hosts: ['far'] }), profile('only-afar', { strategy: 'explicit', hosts: ['far'] })],
+  };
+
+  test('the preferred host comes first, and the other is the fallback', async () => {
+    await open(away);
+    expect((await create()).host).toBe('here');
+    expect(await create({ profile: 'afar' })).toMatchObject({ host: 'far', driver: 'second' });
+    driver('second').faults.plan('create.before', { kind: 'fail' }, 2);
+    expect(await create({ profile: 'afar' })).toMatchObject({ host: 'here', driver: 'fake' });
+    await expect(create({ profile: 'only-afar' })).rejects.toMatchObject({ code: 'driver_failed' });
+  });
+
+  test('a host that is asked for is taken, whatever the strategy prefers', async () => {
+    await open(away);
+    expect((await create({ host: 'far' })).driver).toBe('second');
+  });
+
+  test('a host that has as many sandboxes as it may gives way to the other, and gets its place back', async () => {
+    await open({ ...away, limits: { sandboxesPerHost: 1 } });
+    const first = await create();
+    const second = await create();
+    expect([first.host, second.host]).toEqual(['here', 'far']);
+    const { candidates } = await plane.sandboxes.route(ada, second.id);
+    expect(candidates.find((one) => one.host === 'here')).toMatchObject({
+      rank: null,
+      rejections: [{ code: 'max_sandboxes_reached' }],
+    });
+    expect((await explain()).chosen).toEqual({ driver: 'second', host: 'far' });
+    await plane.sandboxes.destroy(ada, first.id, 10);
+    expect((await create()).host).toBe('here');
+  });
+
+  test('a place on the host that failed is given back when the next one takes over', async () => {
+    await open({ ...away, limits: { sandboxesPerHost: 1 } });
+    driver('fake').faults.plan('create.before', { kind: 'fail' });
+    expect((await create()).host).toBe('far');
+    expect((await create()).host).toBe('here');
+  });
+
+  test('memory that is short here keeps nobody from a host elsewhere', async () => {
+    await open({ ...away, room: { availableBytes: () => 0, totalBytes: 8 * 1024 ** 3 } });
+    expect((await create()).host).toBe('far');
+  });
+});
+
 describe('latency', () => {
   test('is measured: first each is tried, then the quickest is taken', async () => {
     await open();

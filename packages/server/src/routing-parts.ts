@@ -34,7 +34,7 @@ export async function openRouting(
     kept.map(({ driver, host: where, ms, weight, at }) => ({ driver, host: where, mean: { ms, weight, at } })),
   );
   const room = new HostRoom(async () => whyFull(filesystems));
-  const backends = drivers.map((driver) => ({ driver, host }));
+  const backends = drivers.map((driver) => ({ driver, host: driver.host ?? host }));
   const router = new Router({ backends, health, prices: readPrices(folder), room, here: host });
   const keep = () => store.routes.keep(health.takeChanged().map(({ mean, ...backend }) => ({ ...backend, ...mean })));
   // What cannot be written now is measured again.

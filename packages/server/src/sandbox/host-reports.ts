@@ -66,7 +66,7 @@ export class HostReports {
         ...(isFull ? [full] : []),
       ],
       drivers: probes.map(({ driver, probe }) => {
-        const backend = { driver: driver.name, host };
+        const backend = { driver: driver.name, host: driver.host ?? host };
         return {
           ...shown(driver, probe),
           trust: router.health.state(backend),

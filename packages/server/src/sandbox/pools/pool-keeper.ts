@@ -171,7 +171,7 @@ export class PoolKeeper {
       labels: {},
       driver: driver.name,
       notices: [],
-      host: this.#context.host,
+      host: driver.host ?? this.#context.host,
       blueprintDigest: composed.digest,
       persistence: composed.blueprint.runtime.persistence,
       // Nothing happens to a member by itself: it has no lease, and is neither paused nor pruned.
