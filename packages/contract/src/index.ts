@@ -32,6 +32,7 @@ export * from './lifecycle/states.ts';
 export * from './lifecycle/transition.ts';
 export * from './names.ts';
 export * from './network/policy.ts';
+export * from './network/presets.ts';
 export * from './network/refusals.ts';
 export * from './owner.ts';
 export * from './profile/compose.ts';
