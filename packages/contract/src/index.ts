@@ -34,6 +34,7 @@ export * from './names.ts';
 export * from './network/policy.ts';
 export * from './network/presets.ts';
 export * from './network/refusals.ts';
+export * from './network/unknown-presets.ts';
 export * from './owner.ts';
 export * from './profile/compose.ts';
 export * from './profile/inherit.ts';

@@ -176,3 +176,5 @@ const table: Readonly<Record<string, Preset>> = {
 
 /** Name → preset. A map, because the names that are looked up come from outside. */
 export const presets: ReadonlyMap<string, Preset> = new Map(Object.entries(table));
+
+export const presetNames: ReadonlySet<string> = new Set(presets.keys());
