@@ -20,8 +20,9 @@ const widthOf = { 4: 32, 6: 128 } as const;
 export function readAddress(text: string): Address | undefined {
   if (isIPv4(text)) return { family: 4, bits: bitsOfQuad(text), text };
   if (!isIPv6(text) || text.includes('%')) return undefined;
-  const bits = bitsOfIpv6(text);
-  return bits >> 32n === mappedPrefix ? ipv4Of(bits) : { family: 6, bits, text: ipv6Text(text) };
+  const canonical = ipv6Text(text);
+  const bits = bitsOfIpv6(canonical);
+  return bits >> 32n === mappedPrefix ? ipv4Of(bits) : { family: 6, bits, text: canonical };
 }
 
 /** `10.0.0.0/8`, `2001:db8::/32`, or one address, which is the range of itself. */
@@ -37,7 +38,7 @@ export function readRange(text: string): AddressRange | undefined {
   const prefix = Number(digits);
   if (isIPv4(base)) return prefix <= 32 ? cut(4, bitsOfQuad(base), prefix) : undefined;
   if (!isIPv6(base) || base.includes('%') || prefix > 128) return undefined;
-  const bits = bitsOfIpv6(base);
+  const bits = bitsOfIpv6(ipv6Text(base));
   // A range of mapped addresses is a range of IPv4. A wider one speaks of IPv6 alone.
   return prefix >= 96 && bits >> 32n === mappedPrefix ? cut(4, bits & low32, prefix - 96) : cut(6, bits, prefix);
 }
@@ -70,8 +71,8 @@ function ipv6Text(text: string): string {
   return new URL(`http://[${text}]`).hostname.slice(1, -1);
 }
 
-function bitsOfIpv6(text: string): bigint {
-  const [head = '', tail] = ipv6Text(text).split('::');
+function bitsOfIpv6(canonical: string): bigint {
+  const [head = '', tail] = canonical.split('::');
   const before = groupsOf(head);
   const after = groupsOf(tail ?? '');
   const zeros = Array<string>(8 - before.length - after.length).fill('0');
