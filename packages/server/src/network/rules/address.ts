@@ -49,9 +49,8 @@ export function ipv4Of(bits: bigint): Address {
   return { family: 4, bits: bits & low32, text };
 }
 
-/** The first `prefix` bits. */
-export function prefixBits(address: Pick<Address, 'family' | 'bits'>, prefix: number): bigint {
-  return address.bits >> BigInt(widthOf[address.family] - prefix);
+export function lastOf({ family, bits, prefix }: AddressRange): bigint {
+  return bits | ((1n << BigInt(widthOf[family] - prefix)) - 1n);
 }
 
 const low32 = 0xffff_ffffn;

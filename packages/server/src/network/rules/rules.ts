@@ -106,8 +106,8 @@ class CompiledRules implements Rules {
 
 /** A label that ends in `_` can be looked up and not be written in an entry. */
 function suggestionFor(target: Target): string | undefined {
-  const { host } = target;
-  return host.kind === 'name' && /[^.]_(?:\.|$)/.test(host.name) ? undefined : targetText(target);
+  const text = targetText(target);
+  return text.includes('_.') || text.includes('_:') ? undefined : text;
 }
 
 function refused(why: EgressRefusal, rule: string): Ruling {
