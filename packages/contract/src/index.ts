@@ -1,4 +1,4 @@
-export type { SupportFailure, WorkspaceBlueprint } from '@caisson/workspace-composition';
+export { canonicalEgressEntry, type SupportFailure, type WorkspaceBlueprint } from '@caisson/workspace-composition';
 export * from './api/file-routes.ts';
 export * from './api/file-shape.ts';
 export * from './api/network-routes.ts';

@@ -1,5 +1,4 @@
-import { type ChangeNetwork, hasCode, type SandboxNetwork } from '@caisson/contract';
-import { canonicalEgressEntry } from '@caisson/workspace-composition';
+import { type ChangeNetwork, canonicalEgressEntry, hasCode, type SandboxNetwork } from '@caisson/contract';
 import type { CallOptions } from './call.ts';
 import type { Connection } from './connection.ts';
 
