@@ -96,8 +96,13 @@ test('whatever comes in whatever order, every decision and every byte is counted
   );
 });
 
-test('a host that is longer than any name is cut', () => {
+test('a host that is longer than any name is cut, and control characters of it are not kept', () => {
   const waiting = new Waiting();
   waiting.decided(decision('x'.repeat(10_000), 'name_invalid'), 1);
-  expect(waiting.rows()[0]?.host).toHaveLength(261);
+  waiting.decided({ ...decision('a\0b\n', 'name_invalid'), suggestion: 'c\0' }, 2);
+  waiting.moved(sandbox, 'a\0b\n', { sentBytes: 1, receivedBytes: 0, connections: 0 });
+  const [long, odd] = waiting.rows();
+  expect(long?.host).toHaveLength(261);
+  expect(odd).toMatchObject({ host: 'a?b?', suggestion: 'c?' });
+  expect(waiting.traffic()).toContainEqual(expect.objectContaining({ host: 'a?b?', sentBytes: 1, refused: 1 }));
 });

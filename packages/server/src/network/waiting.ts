@@ -71,7 +71,7 @@ export class Waiting {
   }
 
   moved(sandbox: Id<'sandbox'>, host: string, { sentBytes, receivedBytes, connections }: EgressMoved): void {
-    addTraffic(this.#of(sandbox), host.slice(0, maxText), { sentBytes, receivedBytes, connections });
+    addTraffic(this.#of(sandbox), plain(host), { sentBytes, receivedBytes, connections });
   }
 
   /** All bytes of one sandbox, both ways. */
@@ -147,19 +147,28 @@ function rowOf(decision: EgressDecision, time: number): NewEgressRow {
     sandbox,
     time,
     verdict,
-    host: host.slice(0, maxText),
+    host: plain(host),
     port,
     protocol,
-    address: address ?? null,
-    rule: rule ?? null,
+    address: address === undefined ? null : plain(address),
+    rule: rule === undefined ? null : plain(rule),
     why: why ?? null,
-    suggestion: suggestion ?? null,
+    suggestion: suggestion === undefined ? null : plain(suggestion),
     secrets: secrets && secrets.length > 0 ? JSON.stringify(secrets) : null,
     count: 1,
   };
 }
 
-/** A host cannot hold a line break, and nothing else comes from outside. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it replaces.
+const control = /[\u0000-\u001f\u007f]/;
+
+/** Some of it comes from inside. A NUL is refused by Postgres, and with it everything that is written together. */
+function plain(text: string): string {
+  const cut = text.slice(0, maxText);
+  return control.test(cut) ? cut.replaceAll(new RegExp(control, 'g'), '?') : cut;
+}
+
+/** No part of it holds a line break. */
 function keyOf({ host, port, protocol, address, rule, why, suggestion, secrets }: NewEgressRow): string {
   return `${host}\n${port}\n${protocol}\n${address}\n${rule}\n${why}\n${suggestion}\n${secrets}`;
 }

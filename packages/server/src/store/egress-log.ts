@@ -15,7 +15,7 @@ export interface EgressFilter {
 }
 
 /** Both engines bound the values of a statement; a row has a dozen. */
-const rowsPerInsert = 500;
+export const rowsPerInsert = 500;
 
 export async function insertEgressRows(tx: Queries, rows: readonly NewEgressRow[]): Promise<void> {
   for (let at = 0; at < rows.length; at += rowsPerInsert) {

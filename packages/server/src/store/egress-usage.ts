@@ -1,7 +1,7 @@
 import type { EgressTraffic } from '@caisson/contract';
 import type { Database, Queries } from './database.ts';
 import { retryDeadlocks } from './database-errors.ts';
-import { insertEgressRows, type NewEgressRow } from './egress-log.ts';
+import { insertEgressRows, type NewEgressRow, rowsPerInsert } from './egress-log.ts';
 
 export interface HostTraffic extends EgressTraffic {
   readonly sandbox: string;
@@ -31,7 +31,7 @@ export class EgressUsageStore {
     await retryDeadlocks(() =>
       this.#database.db.transaction().execute(async (tx) => {
         await insertEgressRows(tx, rows);
-        for (const one of placed) await addTraffic(tx, one);
+        await addTraffic(tx, placed);
       }),
     );
     for (const { sandbox, host } of placed) this.#hosts.get(sandbox)?.add(host);
@@ -106,19 +106,24 @@ function sum(one: HostTraffic, other: EgressTraffic): HostTraffic {
   };
 }
 
-async function addTraffic(tx: Queries, traffic: HostTraffic): Promise<void> {
-  const { sandbox, host, sentBytes: sent, receivedBytes: received, connections, allowed, refused } = traffic;
-  await tx
-    .insertInto('egress_usage')
-    .values({ sandbox, host, sent, received, connections, allowed, refused })
-    .onConflict((conflict) =>
-      conflict.columns(['sandbox', 'host']).doUpdateSet((eb) => ({
-        sent: eb('egress_usage.sent', '+', sent),
-        received: eb('egress_usage.received', '+', received),
-        connections: eb('egress_usage.connections', '+', connections),
-        allowed: eb('egress_usage.allowed', '+', allowed),
-        refused: eb('egress_usage.refused', '+', refused),
-      })),
-    )
-    .execute();
+async function addTraffic(tx: Queries, traffic: readonly HostTraffic[]): Promise<void> {
+  const rows = traffic.map(({ sandbox, host, sentBytes: sent, receivedBytes: received, ...counts }) => {
+    const { connections, allowed, refused } = counts;
+    return { sandbox, host, sent, received, connections, allowed, refused };
+  });
+  for (let at = 0; at < rows.length; at += rowsPerInsert) {
+    await tx
+      .insertInto('egress_usage')
+      .values(rows.slice(at, at + rowsPerInsert))
+      .onConflict((conflict) =>
+        conflict.columns(['sandbox', 'host']).doUpdateSet((eb) => ({
+          sent: eb('egress_usage.sent', '+', eb.ref('excluded.sent')),
+          received: eb('egress_usage.received', '+', eb.ref('excluded.received')),
+          connections: eb('egress_usage.connections', '+', eb.ref('excluded.connections')),
+          allowed: eb('egress_usage.allowed', '+', eb.ref('excluded.allowed')),
+          refused: eb('egress_usage.refused', '+', eb.ref('excluded.refused')),
+        })),
+      )
+      .execute();
+  }
 }
