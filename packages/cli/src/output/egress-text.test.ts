@@ -45,7 +45,7 @@ test('what was refused says why, and the command that would allow it', () => {
     expect.arrayContaining(['[2001:db8::1]:443', "allow it: caisson network allow web '[2001:db8::1]:443'"]),
   );
   expect(text({ ...refused, why: 'denied', rule: 'a.example', suggestion: null })).toContain(
-    'a rule denies it by a.example',
+    'a rule denies it: a.example',
   );
 });
 

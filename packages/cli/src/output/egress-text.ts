@@ -36,9 +36,10 @@ function targetText({ host, port }: EgressRecord): string {
 }
 
 function whyText({ verdict, why, rule, secrets }: EgressRecord): string {
-  const by = rule === null ? '' : `by ${rule}`;
-  if (verdict === 'refused') return [why === null ? '' : egressRefusals[why], by].filter(Boolean).join(' ');
-  return [by, secrets.length > 0 ? `with ${secrets.join(', ')}` : ''].filter(Boolean).join(' ');
+  if (verdict === 'refused') return [why === null ? '' : egressRefusals[why], rule].filter(Boolean).join(': ');
+  return [rule === null ? '' : `by ${rule}`, secrets.length > 0 ? `with ${secrets.join(', ')}` : '']
+    .filter(Boolean)
+    .join(' ');
 }
 
 /** Part of it comes from the inside: only what no shell reads as anything else is written as a command. */
