@@ -2,6 +2,7 @@ import { type CaissonEvent, newId, replay, type Sandbox, type Step } from '@cais
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openStore, type Store, type StoreLocation } from '../../packages/server/src/store/store.ts';
 import { describeJobs } from './describe-jobs.ts';
+import { describeNetwork } from './describe-network.ts';
 import { describePools } from './describe-pools.ts';
 import { describeSnapshots } from './describe-snapshots.ts';
 import { describeToolCalls } from './describe-tool-calls.ts';
@@ -292,6 +293,7 @@ export function describeStore(
     describeSnapshots(() => store);
     describeJobs(() => store);
     describeToolCalls(() => store);
+    describeNetwork(() => store);
     describePools(() => store);
   });
 }

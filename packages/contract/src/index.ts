@@ -1,6 +1,8 @@
-export type { SupportFailure, WorkspaceBlueprint } from '@caisson/workspace-composition';
+export { canonicalEgressEntry, type SupportFailure, type WorkspaceBlueprint } from '@caisson/workspace-composition';
 export * from './api/file-routes.ts';
 export * from './api/file-shape.ts';
+export * from './api/network-routes.ts';
+export * from './api/network-shape.ts';
 export * from './api/output-frame.ts';
 export * from './api/paging.ts';
 export * from './api/pool-routes.ts';

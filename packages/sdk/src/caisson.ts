@@ -1,4 +1,4 @@
-import type { CaissonEvent, Doctor, JsonRouteName, ToolDescription } from '@caisson/contract';
+import type { CaissonEvent, Doctor, JsonRouteName, NetworkPreset, ToolDescription } from '@caisson/contract';
 import type { CallAnswer, CallArguments, CallOptions } from './call.ts';
 import { Connection } from './connection.ts';
 import { eventsOf, type ProjectEventOptions } from './events.ts';
@@ -64,6 +64,11 @@ export class Caisson {
   /** Every tool, with the schema of what it takes. */
   async tools(options: CallOptions = {}): Promise<ToolDescription[]> {
     return (await this.#connection.call('tool.list', options)).items;
+  }
+
+  /** Names that stand for the hosts of a well-known service, to allow or deny them together. */
+  async networkPresets(options: CallOptions = {}): Promise<NetworkPreset[]> {
+    return (await this.#connection.call('network.presets', options)).items;
   }
 
   /** Whose key this is and what it may do. */

@@ -5,10 +5,14 @@ export {
   type AttemptSummary,
   CaissonError,
   type CaissonEvent,
+  type ChangeNetwork,
   type CreateSandbox,
   type Diff,
   type DiffItem,
   type Doctor,
+  type EgressRecord,
+  type EgressTraffic,
+  type EgressUsage,
   type ErrorCode,
   type ExecRequest,
   type ExecResult,
@@ -19,6 +23,9 @@ export {
   type GrepMatch,
   hasCode,
   type JsonRouteName,
+  type NetworkLimits,
+  type NetworkPreset,
+  type NetworkRules,
   type Owner,
   type Pool,
   type ProcessExit,
@@ -27,6 +34,7 @@ export {
   type Reason,
   type RouteName,
   type Sandbox,
+  type SandboxNetwork,
   type SandboxState,
   type SandboxStats,
   type Scope,
@@ -45,6 +53,7 @@ export {
 export type { Attachment, AttachOptions } from './attachment.ts';
 export { Caisson } from './caisson.ts';
 export type { CallAnswer, CallArguments, CallInput, CallOptions } from './call.ts';
+export type { Egress, EgressFollowOptions, EgressLogOptions } from './egress.ts';
 export type { FollowOptions } from './event-stream.ts';
 export type { EventOptions, ProjectEventOptions } from './events.ts';
 export type { ExecOptions, RunOptions, RunResult } from './exec.ts';
@@ -59,6 +68,7 @@ export type {
   WriteOptions,
 } from './files.ts';
 export type { Keys, NewKey } from './keys.ts';
+export type { Network } from './network.ts';
 export type { OutputChunk } from './output-cursor.ts';
 export type { Page } from './pages.ts';
 export type { PoolBounds, Pools } from './pools.ts';

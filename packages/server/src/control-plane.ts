@@ -3,6 +3,8 @@ import { CaissonError, type Doctor } from '@caisson/contract';
 import { defaultDrivers, openBackends } from './backends.ts';
 import type { DataFolder } from './data-folder.ts';
 import type { Driver } from './drivers/driver.ts';
+import { Journal } from './network/journal.ts';
+import { SandboxRules } from './network/sandbox-rules.ts';
 import { loadProfiles, type ProfileCatalog } from './profiles/catalog.ts';
 import { Attachments } from './sandbox/attachments.ts';
 import { checkAll } from './sandbox/doctor.ts';
@@ -10,6 +12,7 @@ import { Expiry } from './sandbox/expiry.ts';
 import { Guests } from './sandbox/guests.ts';
 import { Idle } from './sandbox/idle.ts';
 import { InFlight } from './sandbox/in-flight.ts';
+import { Networks } from './sandbox/networks.ts';
 import { WarmPools } from './sandbox/pools/warm-pools.ts';
 import { Reconciler } from './sandbox/reconciler.ts';
 import { Runner } from './sandbox/runner.ts';
@@ -55,6 +58,7 @@ export interface ControlPlane {
   readonly archives: Archives;
   readonly attachments: Attachments;
   readonly tools: Tools;
+  readonly networks: Networks;
   readonly reconciler: Reconciler;
   readonly pools: WarmPools;
   readonly keys: Keys;
@@ -90,6 +94,9 @@ async function assemble(
   const location = options.databaseUrl ? { postgres: options.databaseUrl } : { sqlite: folder.file('caisson.db') };
   const store = await openStore(location);
   undo.push(() => store.close());
+  const journal = new Journal(store);
+  undo.push(() => journal.close());
+  const rules = new SandboxRules(store);
   const host = hostname();
   await store.hosts.seen(host, options.version);
   await store.idempotency.prune();
@@ -123,6 +130,9 @@ async function assemble(
     guests,
     snapshotAfter: (sandbox, call) => snapshots.tool(sandbox, call),
   });
+  // Whatever holds open connections is plugged in here.
+  const gates = { rulesChanged: async () => {} };
+  const networks = new Networks({ store, sandboxes, rules, journal, gates });
   const branches = new Branches({ work, runner, sandboxes, snapshots, profiles, limits, host });
   const diffs = new Diffs({ filesystems, sandboxes, snapshots });
   const archives = new Archives({ store, filesystems, snapshots, profiles, drivers });
@@ -155,6 +165,7 @@ async function assemble(
     archives,
     attachments,
     tools,
+    networks,
     reconciler,
     pools,
     keys,

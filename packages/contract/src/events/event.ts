@@ -4,6 +4,7 @@ import { type ActionName, actionNames } from '../lifecycle/actions.ts';
 import { reasonSchema } from '../lifecycle/reasons.ts';
 import { type SandboxState, sandboxStates } from '../lifecycle/states.ts';
 import type { Standing } from '../lifecycle/transition.ts';
+import { networkRulesSchema } from '../network/policy.ts';
 import { ownerSchema } from '../owner.ts';
 
 /**
@@ -49,6 +50,16 @@ const claimedSchema = z.strictObject({
   pool: z.string().describe('the profile of the warm pool that it was a member of'),
   owner: ownerSchema.describe('whose it is from here on'),
 });
+const networkChangedSchema = z.strictObject({
+  revision: z.int().min(1),
+  ...networkRulesSchema.pick({ mode: true, allow: true, deny: true }).shape,
+  by: z.string().describe('the principal who changed them'),
+});
+const secretUsedSchema = z.strictObject({
+  secret: z.string().describe('its name'),
+  host: z.string().describe('where it went; `*` for several'),
+  count: z.int().min(1).describe('how often, since the last such event; there is at most one a minute'),
+});
 const labelsChangedSchema = z.strictObject({ labels: z.record(z.string(), z.string()) });
 
 /** Every type of event with the shape of its data. State events come from the list of states. */
@@ -62,6 +73,8 @@ export const eventTypes = {
   'caisson.sandbox.claimed': claimedSchema.describe('a member of a warm pool has its owner now'),
   'caisson.sandbox.lease': leaseSchema,
   'caisson.sandbox.labels': labelsChangedSchema,
+  'caisson.sandbox.network': networkChangedSchema.describe('its network has other rules'),
+  'caisson.sandbox.secret-used': secretUsedSchema.describe('a secret was put into requests on their way out'),
   'caisson.sandbox.snapshot': snapshotSchema.describe('it has another snapshot'),
   'caisson.sandbox.snapshot-removed': snapshotSchema.describe('it has one snapshot less'),
 } as const;

@@ -4,6 +4,7 @@ import type { EventFeed } from '../events/feed.ts';
 import type { ProfileCatalog } from '../profiles/catalog.ts';
 import type { Attachments } from '../sandbox/attachments.ts';
 import type { Guests } from '../sandbox/guests.ts';
+import type { Networks } from '../sandbox/networks.ts';
 import type { WarmPools } from '../sandbox/pools/warm-pools.ts';
 import type { Sandboxes } from '../sandbox/sandboxes.ts';
 import type { Tools } from '../sandbox/tools/tools.ts';
@@ -30,6 +31,7 @@ export interface ApiContext {
   readonly archives: Archives;
   readonly attachments: Attachments;
   readonly tools: Tools;
+  readonly networks: Networks;
   readonly feed: EventFeed;
   readonly keys: Keys;
   readonly pools: WarmPools;

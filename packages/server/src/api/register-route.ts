@@ -4,10 +4,11 @@ import { type Caller, requireScope } from '../tenancy/caller.ts';
 import { authenticate } from './authenticate.ts';
 import { sendBytes } from './byte-answer.ts';
 import { fileHandlers } from './file-handlers.ts';
-import { followEvents } from './follow-events.ts';
+import { followLive } from './follow-live.ts';
 import type { Answer, ApiContext, ByteAnswer, Call, Handler, Handlers } from './handler.ts';
 import type { HttpOptions } from './http-options.ts';
 import { idempotentRequest, runOnce } from './idempotent.ts';
+import { networkHandlers } from './network-handlers.ts';
 import { parseRequest } from './parse-request.ts';
 import { poolHandlers } from './pool-handlers.ts';
 import { processHandlers } from './process-handlers.ts';
@@ -29,6 +30,7 @@ const handlers: Handlers = {
   ...snapshotContentHandlers,
   ...toolHandlers,
   ...eventHandlers,
+  ...networkHandlers,
   ...poolHandlers,
   ...systemHandlers,
 };
@@ -49,7 +51,7 @@ export function registerRoute(app: FastifyInstance, context: ApiContext, options
     handler: async (request, reply) => {
       const call = callOf(route, request, reply, options);
       if (route.stream && !route.download && /\btext\/event-stream\b/.test(request.headers.accept ?? '')) {
-        return followEvents(request, reply, context, options, call);
+        return followLive(name, request, reply, context, options, call);
       }
       const answer = await run(name, route, context, request, call);
       if ('send' in answer) {

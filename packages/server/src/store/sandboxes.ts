@@ -27,6 +27,7 @@ import { endInstance, insertInstance, type NewInstance } from './instances.ts';
 import { insertLabels } from './labels.ts';
 import { givePlaceBack, type Limits, takePlace } from './limits.ts';
 import { rowOwner, type SandboxRow, toSandbox } from './sandbox-row.ts';
+import { inheritRules } from './sandbox-rules.ts';
 import { sandboxTransaction } from './sandbox-transaction.ts';
 import { requireSnapshot } from './snapshot-use.ts';
 import { forgetToolCalls } from './tool-calls.ts';
@@ -116,6 +117,7 @@ export class SandboxStore {
         .returningAll()
         .executeTakeFirstOrThrow();
       await insertLabels(tx, sandbox.id, sandbox.labels);
+      if (sandbox.origin) await inheritRules(tx, sandbox, sandbox.origin.sandbox, now);
       await insertAttempt(tx, attempt, row, now);
       // After the record, as at its end: two transactions that lock in another order wait for each other.
       await takePlace(tx, sandbox.owner.tenant, sandbox.host, limits, now);
@@ -165,7 +167,7 @@ export class SandboxStore {
   /** An event about a sandbox that does not change its state, such as a repair. */
   async note(
     id: Id<'sandbox'>,
-    type: 'caisson.sandbox.repair' | 'caisson.sandbox.progress',
+    type: 'caisson.sandbox.repair' | 'caisson.sandbox.progress' | 'caisson.sandbox.secret-used',
     data: Record<string, unknown>,
   ): Promise<void> {
     const event = await sandboxTransaction(this.#database, async (tx) => {
@@ -344,17 +346,9 @@ export class SandboxStore {
       reason: sandbox.reason,
       ...(sandbox.rollbackTo === null ? {} : { snapshot: sandbox.rollbackTo }),
     };
-    const { tenant, project, sequence } = row;
+    const { id: subject, tenant, project, sequence, updated_at: time } = row;
     const type = stateEventType(sandbox.state);
-    const event = await this.#events.append(tx, {
-      type,
-      subject: row.id,
-      sequence,
-      tenant,
-      project,
-      time: row.updated_at,
-      data,
-    });
+    const event = await this.#events.append(tx, { type, subject, sequence, tenant, project, time, data });
     return { sandbox, event };
   }
 }

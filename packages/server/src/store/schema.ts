@@ -28,6 +28,9 @@ export interface Schema {
   processes: ProcessTable;
   tool_calls: ToolCallTable;
   ledger: LedgerTable;
+  sandbox_rules: { sandbox: string; rules: string; revision: number; updated_at: number };
+  egress_log: EgressLogTable;
+  egress_usage: EgressUsageTable;
   pools: { profile: string; min_members: number; max_members: number; updated_at: number };
 }
 
@@ -213,4 +216,32 @@ export interface LedgerTable {
   amount: number;
   kind: string;
   created_at: number;
+}
+
+/** Equal decisions of one moment are one row with a count. */
+export interface EgressLogTable {
+  position: Generated<number>;
+  sandbox: string;
+  time: number;
+  verdict: string;
+  host: string;
+  port: number;
+  protocol: string;
+  address: string | null;
+  rule: string | null;
+  why: string | null;
+  suggestion: string | null;
+  /** Names, as JSON; null for none. */
+  secrets: string | null;
+  count: number;
+}
+
+export interface EgressUsageTable {
+  sandbox: string;
+  host: string;
+  sent: number;
+  received: number;
+  connections: number;
+  allowed: number;
+  refused: number;
 }

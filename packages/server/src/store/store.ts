@@ -2,12 +2,15 @@ import type { CaissonEvent } from '@caisson/contract';
 import { sql } from 'kysely';
 import { AttemptStore } from './attempts.ts';
 import { type Database, openPostgres, openSqlite } from './database.ts';
+import { EgressLog } from './egress-log.ts';
+import { EgressUsageStore } from './egress-usage.ts';
 import { EventLog } from './events.ts';
 import { IdempotencyStore } from './idempotency.ts';
 import { JobStore } from './jobs.ts';
 import { KeyStore } from './keys.ts';
 import { migrate } from './migrate.ts';
 import { PoolStore } from './pools.ts';
+import { SandboxRuleStore } from './sandbox-rules.ts';
 import { SandboxStore } from './sandboxes.ts';
 import { SnapshotStore } from './snapshots.ts';
 import { HostStore, TenantStore } from './tenants.ts';
@@ -22,6 +25,9 @@ export interface Store {
   readonly snapshots: SnapshotStore;
   readonly toolCalls: ToolCallStore;
   readonly pools: PoolStore;
+  readonly sandboxRules: SandboxRuleStore;
+  readonly egressLog: EgressLog;
+  readonly egressUsage: EgressUsageStore;
   readonly events: EventLog;
   readonly jobs: JobStore;
   readonly keys: KeyStore;
@@ -67,6 +73,9 @@ export async function openStore(location: StoreLocation): Promise<Store> {
     snapshots: new SnapshotStore(database, events, publish),
     toolCalls: new ToolCallStore(database),
     pools: new PoolStore(database, events, publish),
+    sandboxRules: new SandboxRuleStore(database, events, publish),
+    egressLog: new EgressLog(database),
+    egressUsage: new EgressUsageStore(database),
     jobs: new JobStore(database),
     keys: new KeyStore(database),
     idempotency: new IdempotencyStore(database),
