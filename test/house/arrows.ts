@@ -33,7 +33,7 @@ export const externalDependencies: Record<string, readonly string[]> = {
  * import besides itself. `main` is the only wiring and may import everything.
  */
 export const serverArrows: Record<string, readonly string[]> = {
-  api: ['sandbox', 'snapshot-content', 'tenancy', 'events', 'telemetry', 'documents', 'profiles', 'store'],
+  api: ['sandbox', 'network', 'snapshot-content', 'tenancy', 'events', 'telemetry', 'documents', 'profiles', 'store'],
   sandbox: [
     'tenancy',
     'routing',
@@ -47,7 +47,9 @@ export const serverArrows: Record<string, readonly string[]> = {
     'telemetry',
     'profiles',
     'turns',
+    'network',
   ],
+  network: ['store', 'tenancy', 'telemetry'],
   'snapshot-content': ['sandbox', 'tenancy', 'routing', 'images', 'drivers', 'storage', 'store', 'profiles'],
   routing: ['drivers', 'telemetry'],
   images: ['store', 'storage', 'drivers', 'telemetry'],

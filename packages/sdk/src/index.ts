@@ -30,6 +30,7 @@ export {
   type SandboxState,
   type SandboxStats,
   type Scope,
+  type Secret,
   type SignalName,
   type Snapshot,
   type StartProcess,
@@ -73,6 +74,7 @@ export {
   type TurnRequest,
 } from './sandbox-handle.ts';
 export type { ForkRequest, PageOptions, RollbackOptions, Sandboxes, SandboxFilter } from './sandboxes.ts';
+export type { NewSecret, SecretOptions, Secrets } from './secrets.ts';
 export type {
   DiffOptions,
   DiffPageOptions,

@@ -9,6 +9,7 @@ import { KeyStore } from './keys.ts';
 import { migrate } from './migrate.ts';
 import { PoolStore } from './pools.ts';
 import { SandboxStore } from './sandboxes.ts';
+import { SecretStore } from './secrets.ts';
 import { SnapshotStore } from './snapshots.ts';
 import { HostStore, TenantStore } from './tenants.ts';
 import { ToolCallStore } from './tool-calls.ts';
@@ -22,6 +23,7 @@ export interface Store {
   readonly snapshots: SnapshotStore;
   readonly toolCalls: ToolCallStore;
   readonly pools: PoolStore;
+  readonly secrets: SecretStore;
   readonly events: EventLog;
   readonly jobs: JobStore;
   readonly keys: KeyStore;
@@ -67,6 +69,7 @@ export async function openStore(location: StoreLocation): Promise<Store> {
     snapshots: new SnapshotStore(database, events, publish),
     toolCalls: new ToolCallStore(database),
     pools: new PoolStore(database, events, publish),
+    secrets: new SecretStore(database),
     jobs: new JobStore(database),
     keys: new KeyStore(database),
     idempotency: new IdempotencyStore(database),
