@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openStore, type Store, type StoreLocation } from '../../packages/server/src/store/store.ts';
 import { describeJobs } from './describe-jobs.ts';
 import { describePools } from './describe-pools.ts';
+import { describeSecrets } from './describe-secrets.ts';
 import { describeSnapshots } from './describe-snapshots.ts';
 import { describeToolCalls } from './describe-tool-calls.ts';
 import { ada, makeDestroyed, makeReady, newAttempt, newSandbox, noLimits, outcomes, put } from './store-fixtures.ts';
@@ -293,5 +294,6 @@ export function describeStore(
     describeJobs(() => store);
     describeToolCalls(() => store);
     describePools(() => store);
+    describeSecrets(() => store);
   });
 }
