@@ -5,8 +5,9 @@ const maxTyped = 65_536;
 
 /** Asks on the terminal for a line that is not shown while it is typed. */
 export async function askHidden({ stdin, stderr }: Stdio, question: string): Promise<string> {
-  stderr.write(question);
+  // Before the question: whoever answers quickly is not shown either.
   stdin.setRawMode?.(true);
+  stderr.write(question);
   const typed = new TypedLine();
   try {
     stdin.resume();
