@@ -1,5 +1,5 @@
 import { rootCertificates } from 'node:tls';
-import { hasCode } from '@caisson/contract';
+import { CaissonError, type ErrorCode } from '@caisson/contract';
 import type { GuestClient } from '@caisson/guest';
 
 /**
@@ -63,8 +63,13 @@ async function rootsInside(guest: GuestClient, signal: AbortSignal): Promise<str
       const text = bytes.toString('latin1');
       if (text.includes('-----BEGIN CERTIFICATE-----')) return text.trimEnd();
     } catch (error) {
-      if (!hasCode(error, 'file_not_found', 'file_not_directory', 'file_invalid', 'file_forbidden')) throw error;
+      if (!(error instanceof CaissonError) || !isAboutFile(error.code)) throw error;
     }
   }
   return undefined;
+}
+
+/** What a read fails with for what is there, or is not: also that it is no regular file. */
+function isAboutFile(code: ErrorCode): boolean {
+  return code.startsWith('file_') || code === 'request_invalid';
 }
