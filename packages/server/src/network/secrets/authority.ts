@@ -1,6 +1,6 @@
 import { createPrivateKey, generateKeyPair, type KeyObject, X509Certificate } from 'node:crypto';
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { CaissonError } from '@caisson/contract';
 import { makeCertificate } from './certificate.ts';
@@ -138,7 +138,7 @@ function readKept(path: string): { certificate: string; key: string } | undefine
   } catch {
     // Told below.
   }
-  throw new CaissonError('secret_unreadable', `the authority in ${path} was changed since it was made`);
+  throw new CaissonError('secret_unreadable', `${basename(path)} was changed since it was made`);
 }
 
 /** Whole or not at all, and on the disk before anybody trusts it. */
@@ -154,7 +154,11 @@ function keep(path: string, authority: { certificate: string; key: string }): vo
 }
 
 function unusable(path: string, cause: unknown): CaissonError {
-  return new CaissonError('data_folder_unusable', `cannot use ${path}: ${(cause as Error).message}`, { cause });
+  return new CaissonError(
+    'data_folder_unusable',
+    `cannot use ${basename(path)}: ${(cause as NodeJS.ErrnoException).code}`,
+    { cause },
+  );
 }
 
 function pemOf(key: KeyObject): string {

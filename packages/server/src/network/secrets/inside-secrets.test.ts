@@ -61,6 +61,13 @@ test('names without a secret are refused, each with its place', async () => {
   });
 });
 
+test('a secret that does not open is told as such, and not as one that is not there', async () => {
+  const projects = new ProjectSecrets(store.secrets, newVault());
+  const authority = { certificate: async () => 'PEM' };
+  const locked = new InsideSecrets({ projects, authority, named: async () => [] });
+  await expect(locked.require(ada.owner, naming('token'))).rejects.toMatchObject({ code: 'secret_unreadable' });
+});
+
 test('a sandbox that names no secret has nothing of it inside', async () => {
   expect(await inside.atLaunch({ id: newId('sandbox'), owner: ada.owner }, naming())).toBeUndefined();
 });
@@ -92,10 +99,10 @@ test('a secret without a variable of its own adds none', () => {
 test('doctor says whether the key fits what is stored', async () => {
   expect(await checkSecrets(store.secrets, vault)).toMatchObject({
     ok: true,
-    detail: '3 stored; the key is that of the key',
+    detail: 'can be read with the key of the key',
   });
   expect(await checkSecrets(store.secrets, newVault())).toMatchObject({
     ok: false,
-    detail: expect.stringMatching(/^3 of 3 cannot be read \(acme\/web\/header, .*another key/),
+    detail: expect.stringMatching(/^a stored one cannot be read: .*another key/),
   });
 });

@@ -29,11 +29,13 @@ export class InsideSecrets {
     this.#options = options;
   }
 
-  /** Refuses names that the project has no secret for, each with its place in the blueprint. */
+  /** Refuses names that the project has no secret for, each with its place in the blueprint, and one that does not open. */
   async require(owner: Owner, blueprint: WorkspaceBlueprint): Promise<void> {
     const names = secretsIn(blueprint);
     if (names.length === 0) return;
-    const { byName } = await this.#options.projects.of(owner);
+    const { byName, unreadable } = await this.#options.projects.of(owner);
+    const locked = names.find((name) => unreadable.has(name));
+    if (locked !== undefined) throw new CaissonError('secret_unreadable', `the secret ${locked} cannot be read`);
     const problems = names.flatMap((name, index) => {
       if (byName.has(name)) return [];
       const path = `runtime.network.secrets[${index}]`;

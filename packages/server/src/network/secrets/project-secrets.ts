@@ -9,6 +9,8 @@ export type LiveSecret = OpenSecret & Pick<StoredSecret, 'domains' | 'ports' | '
 export interface LiveSecrets {
   /** By name. Always as they are now: whoever holds it sees a change at once. */
   readonly byName: ReadonlyMap<string, LiveSecret>;
+  /** Those that are stored and do not open. */
+  readonly unreadable: ReadonlySet<string>;
 }
 
 /** What a value is sealed under: whoever changes the row moves no value to another name or another host. */
@@ -59,7 +61,7 @@ export class ProjectSecrets {
     const key = keyOf(place);
     const known = this.#projects.get(key);
     if (known) return known;
-    const project: Project = { byName: new Map(), isFresh: false, loading: Promise.resolve() };
+    const project: Project = { byName: new Map(), unreadable: new Set(), isFresh: false, loading: Promise.resolve() };
     this.#projects.set(key, project);
     return project;
   }
@@ -70,6 +72,7 @@ export class ProjectSecrets {
       try {
         const rows = await this.#store.sealed(place);
         project.byName = new Map(rows.flatMap((row) => this.#opened(row)));
+        project.unreadable = new Set(rows.map(({ name }) => name).filter((name) => !project.byName.has(name)));
         project.isFresh = true;
       } catch (error) {
         // A store that does not answer leaves no secrets, rather than old ones.
@@ -98,6 +101,7 @@ export class ProjectSecrets {
 
 interface Project extends LiveSecrets {
   byName: ReadonlyMap<string, LiveSecret>;
+  unreadable: ReadonlySet<string>;
   isFresh: boolean;
   loading: Promise<void>;
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { closeSync, fsyncSync, linkSync, openSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { basename, dirname } from 'node:path';
 import { CaissonError } from '@caisson/contract';
 
 /** Where the key is: given as text, in a file that somebody else keeps, or in a file of ours, made on first use. */
@@ -13,8 +13,10 @@ const keyBytes = 32;
 /** A key is 45 characters; a file that is much longer is another file. */
 const maxKeyFile = 1_024;
 
+/** In words for everybody who may ask: where it lies on the machine is the operator's business. */
 export function describeKey(source: KeySource): string {
-  return source.kind === 'text' ? source.name : source.path;
+  if (source.kind === 'text') return source.name;
+  return source.kind === 'own' ? `${basename(source.path)} in the data folder` : '--secrets-key-file';
 }
 
 /** The key, or undefined when it is a file of ours that nobody has needed yet. */
@@ -27,11 +29,11 @@ export function readKey(source: KeySource): Buffer | undefined {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT' && source.kind === 'own') return undefined;
-    throw new CaissonError('secret_unreadable', `the key of secrets cannot be read: ${source.path} (${code})`, {
+    throw new CaissonError('secret_unreadable', `the key of secrets cannot be read: ${describeKey(source)} (${code})`, {
       cause: error,
     });
   }
-  return decodeKey(text, source.path);
+  return decodeKey(text, describeKey(source));
 }
 
 /**
@@ -52,12 +54,12 @@ export function makeKey(path: string): Buffer {
     }
     syncFolder(dirname(path));
   } catch (error) {
-    throw new CaissonError('data_folder_unusable', `cannot keep a key in ${path}: ${(error as Error).message}`, {
+    throw new CaissonError('data_folder_unusable', `cannot keep a key: ${(error as NodeJS.ErrnoException).code}`, {
       cause: error,
     });
   }
   const key = readKey({ kind: 'own', path });
-  if (!key) throw new CaissonError('secret_unreadable', `the key of secrets is gone from ${path}`);
+  if (!key) throw new CaissonError('secret_unreadable', 'the key of secrets is gone');
   return key;
 }
 
