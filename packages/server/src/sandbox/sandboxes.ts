@@ -16,7 +16,6 @@ import {
   type SandboxState,
 } from '@caisson/contract';
 import type { Driver } from '../drivers/driver.ts';
-import { secretsIn } from '../network/secrets/inside-secrets.ts';
 import type { ProfileCatalog } from '../profiles/catalog.ts';
 import { blankProfile } from '../profiles/catalog.ts';
 import { chooseDriver } from '../routing/choose-driver.ts';
@@ -264,9 +263,7 @@ export class Sandboxes {
       policy,
     };
     const attempt = newAttempt('create', composed);
-    // A member was launched for nobody: it has nothing inside of anybody's secrets.
-    const pools = secretsIn(composed.blueprint).length > 0 ? undefined : this.#context.pools;
-    const claimed = await pools?.claim(record, attempt, idempotency);
+    const claimed = await this.#context.pools?.claim(record, attempt, idempotency);
     if (claimed) return { sandbox: claimed, settled: true, created: true };
     const insert = async () => {
       if (route.driver.capabilities.storage === 'ours') await this.#context.work.filesystems?.room.require();
