@@ -33,7 +33,7 @@ export const externalDependencies: Record<string, readonly string[]> = {
  * import besides itself. `main` is the only wiring and may import everything.
  */
 export const serverArrows: Record<string, readonly string[]> = {
-  api: ['sandbox', 'network', 'snapshot-content', 'tenancy', 'events', 'telemetry', 'documents', 'profiles', 'store'],
+  api: ['sandbox', 'snapshot-content', 'network', 'tenancy', 'events', 'telemetry', 'documents', 'profiles', 'store'],
   sandbox: [
     'tenancy',
     'routing',
@@ -49,8 +49,8 @@ export const serverArrows: Record<string, readonly string[]> = {
     'turns',
     'network',
   ],
-  network: ['store', 'tenancy', 'telemetry'],
   'snapshot-content': ['sandbox', 'tenancy', 'routing', 'images', 'drivers', 'storage', 'store', 'profiles'],
+  network: ['store', 'tenancy', 'events', 'drivers', 'telemetry'],
   routing: ['drivers', 'telemetry'],
   images: ['store', 'storage', 'drivers', 'telemetry'],
   drivers: ['isolation', 'turns'],
