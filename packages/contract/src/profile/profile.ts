@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { lineSchema, nameSchema } from '../names.ts';
+import { networkLimitsSchema } from '../network/policy.ts';
 
 /**
  * A profile is a named, versioned recipe: defaults of a spec, and what surrounds it (route, lease, limits, snapshots,
@@ -70,6 +71,12 @@ export const networkPolicySchema = z.strictObject({
   mode: z.enum(['off', 'allowlist', 'open']).optional(),
   allow: z.array(lineSchema(300)).max(1000).optional(),
   deny: z.array(lineSchema(300)).max(1000).optional(),
+  limits: networkLimitsSchema.optional(),
+  secrets: z
+    .array(lineSchema(255))
+    .max(100)
+    .optional()
+    .describe('names of stored secrets that are put in on the way out'),
 });
 
 export const snapshotPolicySchema = z.strictObject({
