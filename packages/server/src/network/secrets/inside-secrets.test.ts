@@ -46,7 +46,7 @@ function naming(...names: string[]): WorkspaceBlueprint {
   const { runtime } = blueprint;
   return {
     ...blueprint,
-    runtime: { ...runtime, network: { ...runtime.network, secrets: names } as typeof runtime.network },
+    runtime: { ...runtime, network: { ...runtime.network, secrets: names } },
   };
 }
 

@@ -71,5 +71,5 @@ export class InsideSecrets {
 
 /** The secrets that a blueprint names. */
 export function secretsIn(blueprint: WorkspaceBlueprint): readonly string[] {
-  return (blueprint.runtime.network as { readonly secrets?: readonly string[] }).secrets ?? [];
+  return blueprint.runtime.network.secrets ?? [];
 }
