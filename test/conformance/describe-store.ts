@@ -4,6 +4,7 @@ import { openStore, type Store, type StoreLocation } from '../../packages/server
 import { describeJobs } from './describe-jobs.ts';
 import { describeNetwork } from './describe-network.ts';
 import { describePools } from './describe-pools.ts';
+import { describeSecrets } from './describe-secrets.ts';
 import { describeSnapshots } from './describe-snapshots.ts';
 import { describeToolCalls } from './describe-tool-calls.ts';
 import { ada, makeDestroyed, makeReady, newAttempt, newSandbox, noLimits, outcomes, put } from './store-fixtures.ts';
@@ -295,5 +296,6 @@ export function describeStore(
     describeToolCalls(() => store);
     describeNetwork(() => store);
     describePools(() => store);
+    describeSecrets(() => store);
   });
 }

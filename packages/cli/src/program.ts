@@ -17,6 +17,7 @@ import { addNetwork } from './commands/network.ts';
 import { addPool } from './commands/pool.ts';
 import { addKill, addPs } from './commands/processes.ts';
 import { addProfile } from './commands/profile.ts';
+import { addSecret } from './commands/secret.ts';
 import { addServe } from './commands/serve.ts';
 import { addAttach, addShell } from './commands/shell.ts';
 import { addSnapshotContent } from './commands/snapshot-content.ts';
@@ -76,6 +77,7 @@ export function buildProgram(invocation: Invocation, screen: Screen, outcome: { 
   addSpec(program, context);
   addProfile(program, context);
   addPool(program, context);
+  addSecret(program, context);
   addKeys(program, context);
   addServe(program, context);
   addStopServer(program, context);

@@ -12,6 +12,8 @@ export * from './api/route.ts';
 export * from './api/routes.ts';
 export * from './api/sandbox-routes.ts';
 export * from './api/sandbox-shape.ts';
+export * from './api/secret-routes.ts';
+export * from './api/secret-shape.ts';
 export * from './api/signals.ts';
 export * from './api/snapshot-content-routes.ts';
 export * from './api/snapshot-content-shape.ts';

@@ -6,6 +6,7 @@ import { Keys } from './keys.ts';
 import { Pools } from './pools.ts';
 import { Profiles } from './profiles.ts';
 import { Sandboxes } from './sandboxes.ts';
+import { Secrets } from './secrets.ts';
 import { Snapshots } from './snapshots.ts';
 import type { CaissonOptions } from './transport.ts';
 
@@ -27,6 +28,7 @@ export class Caisson {
   readonly profiles: Profiles;
   readonly keys: Keys;
   readonly pools: Pools;
+  readonly secrets: Secrets;
   readonly #connection: Connection;
 
   constructor(options: CaissonOptions = {}) {
@@ -36,6 +38,7 @@ export class Caisson {
     this.profiles = new Profiles(this.#connection);
     this.keys = new Keys(this.#connection);
     this.pools = new Pools(this.#connection);
+    this.secrets = new Secrets(this.#connection);
   }
 
   /** Any route of the API by its name. */

@@ -38,6 +38,7 @@ export {
   type SandboxState,
   type SandboxStats,
   type Scope,
+  type Secret,
   type SignalName,
   type Snapshot,
   type StartProcess,
@@ -83,6 +84,7 @@ export {
   type TurnRequest,
 } from './sandbox-handle.ts';
 export type { ForkRequest, PageOptions, RollbackOptions, Sandboxes, SandboxFilter } from './sandboxes.ts';
+export type { NewSecret, SecretOptions, Secrets } from './secrets.ts';
 export type {
   DiffOptions,
   DiffPageOptions,

@@ -5,6 +5,7 @@ import type { DataFolder } from './data-folder.ts';
 import type { Driver } from './drivers/driver.ts';
 import { Journal } from './network/journal.ts';
 import { SandboxRules } from './network/sandbox-rules.ts';
+import type { Secrets } from './network/secrets/secrets.ts';
 import { loadProfiles, type ProfileCatalog } from './profiles/catalog.ts';
 import { Attachments } from './sandbox/attachments.ts';
 import { checkAll } from './sandbox/doctor.ts';
@@ -23,11 +24,13 @@ import { SnapshotKeeper } from './sandbox/travel/snapshot-keeper.ts';
 import { Snapshots } from './sandbox/travel/snapshots.ts';
 import { Stillness } from './sandbox/travel/stillness.ts';
 import { type Deadlines, defaultDeadlines, type WorkContext } from './sandbox/work-context.ts';
+import { openSecrets, type SecretsKey } from './secret-parts.ts';
 import { Archives } from './snapshot-content/archives.ts';
 import { Diffs } from './snapshot-content/diffs.ts';
 import type { StorageWanted } from './storage-choice.ts';
 import type { Limits } from './store/limits.ts';
 import { openStore, type Store } from './store/store.ts';
+import type { Logger } from './telemetry/log.ts';
 import { Metrics } from './telemetry/metrics.ts';
 import { Keys } from './tenancy/keys.ts';
 
@@ -38,6 +41,9 @@ export interface ControlPlaneOptions {
   readonly drivers?: readonly (string | Driver)[] | undefined;
   /** Where root filesystems are kept, and the dataset of zfs for them. */
   readonly storage?: StorageWanted | undefined;
+  /** The key of secrets; a file in the data folder when absent. */
+  readonly secretsKey?: SecretsKey | undefined;
+  readonly log?: Logger | undefined;
   readonly limits?: Partial<Limits> | undefined;
   readonly deadlines?: Partial<Deadlines> | undefined;
   /** Another server took the database over: this one must end. */
@@ -61,6 +67,7 @@ export interface ControlPlane {
   readonly networks: Networks;
   readonly reconciler: Reconciler;
   readonly pools: WarmPools;
+  readonly secrets: Secrets;
   readonly keys: Keys;
   readonly metrics: Metrics;
   doctor(): Promise<Doctor['checks']>;
@@ -106,6 +113,11 @@ async function assemble(
   const { drivers, filesystems } = backends;
   const deadlines = { ...defaultDeadlines, ...options.deadlines };
   const limits = { sandboxesPerTenant: null, sandboxesPerHost: null, ...options.limits };
+  const { vault, secrets, inside } = openSecrets(folder, store, {
+    key: options.secretsKey,
+    subjects: rules,
+    log: options.log,
+  });
   const work: WorkContext = {
     store,
     deadlines,
@@ -114,6 +126,7 @@ async function assemble(
     filesystems,
     stillness: new Stillness(),
     inFlight: new InFlight(),
+    secrets: inside,
   };
   const runner = new Runner(work);
   const pools = new WarmPools({ work, runner, drivers, profiles, limits, host });
@@ -149,7 +162,7 @@ async function assemble(
     storage: async () => filesystems?.room.health(),
     pools: () => pools.show(),
   });
-  const doctor = () => checkAll({ store, drivers, folder: folder.path, filesystems });
+  const doctor = () => checkAll({ store, drivers, folder: folder.path, filesystems, vault });
   const keys = new Keys(store);
   const attachments = new Attachments();
   return {
@@ -168,6 +181,7 @@ async function assemble(
     networks,
     reconciler,
     pools,
+    secrets,
     keys,
     metrics,
     doctor,

@@ -43,7 +43,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const undo: (() => Promise<void> | void)[] = [() => folder.close()];
   try {
     const onSuperseded = options.onSuperseded ?? (() => process.kill(process.pid, 'SIGTERM'));
-    const plane = await openControlPlane(folder, { ...options, onSuperseded });
+    const plane = await openControlPlane(folder, { ...options, log, onSuperseded });
     undo.push(() => plane.close());
     plane.store.onEvent((event) => log.info(eventLine(event), event.type));
     const everyMs = (options.reconcileSeconds ?? 5) * 1000;

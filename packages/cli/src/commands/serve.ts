@@ -12,6 +12,7 @@ interface ServeOptions {
   readonly allowHost?: string[];
   readonly destroyOnExit?: boolean;
   readonly logLevel: string;
+  readonly secretsKeyFile?: string;
   readonly maxSandboxes?: number;
   readonly maxPerTenant?: number;
 }
@@ -34,6 +35,10 @@ export function addServe(parent: Command, context: CommandContext): void {
       ]),
     )
     .option('--zfs-dataset <name>', 'the dataset in which zfs may make others (or CAISSON_ZFS_DATASET)')
+    .option(
+      '--secrets-key-file <file>',
+      'the key of secrets, 32 bytes in base64 (or CAISSON_SECRETS_KEY); else one in the data folder',
+    )
     .option('--destroy-on-exit', 'destroy all sandboxes at the end instead of leaving them running')
     .option('--max-sandboxes <count>', 'how many sandboxes there may be on this host', parseCount)
     .option('--max-per-tenant <count>', 'how many sandboxes a tenant may have', parseCount)
@@ -57,6 +62,7 @@ async function serve(options: ServeOptions, { invocation, screen }: CommandConte
       name: options.storage ?? (env.CAISSON_STORAGE || undefined),
       zfsDataset: options.zfsDataset ?? (env.CAISSON_ZFS_DATASET || undefined),
     },
+    secretsKey: { file: options.secretsKeyFile, text: takeKey(env) },
     allowHosts: options.allowHost ?? [],
     destroyOnExit: options.destroyOnExit ?? false,
     logLevel: options.logLevel,
@@ -74,6 +80,13 @@ async function serve(options: ServeOptions, { invocation, screen }: CommandConte
   await server.close();
   // What is still open then belongs to nobody; it must not keep the process.
   setTimeout(() => process.exit(0), 1_000).unref();
+}
+
+/** The key leaves the environment with this: no program that the server starts has it. */
+function takeKey(env: Readonly<Record<string, string | undefined>>): string | undefined {
+  const key = env.CAISSON_SECRETS_KEY || undefined;
+  delete process.env.CAISSON_SECRETS_KEY;
+  return key;
 }
 
 /** Names with commas between them, as a variable of the environment holds them. */

@@ -4,6 +4,7 @@ import { poolRoutes } from './pool-routes.ts';
 import { processRoutes } from './process-routes.ts';
 import type { IsJson, Route } from './route.ts';
 import { sandboxRoutes } from './sandbox-routes.ts';
+import { secretRoutes } from './secret-routes.ts';
 import { snapshotContentRoutes } from './snapshot-content-routes.ts';
 import { snapshotRoutes } from './snapshot-routes.ts';
 import { systemRoutes } from './system-routes.ts';
@@ -19,6 +20,7 @@ export const routes = {
   ...toolRoutes,
   ...networkRoutes,
   ...poolRoutes,
+  ...secretRoutes,
   ...systemRoutes,
 } as const satisfies Record<string, Route>;
 

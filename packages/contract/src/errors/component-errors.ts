@@ -77,6 +77,11 @@ export const componentErrors = {
     'Repeat it when it is back; `/readyz` tells.',
     later,
   ),
+  secret_unreadable: row(
+    'unavailable',
+    'A stored secret cannot be read',
+    'Give the server the key that it was stored with, or set the secret again; `caisson doctor` says which key is used.',
+  ),
   data_folder_locked: row(
     'unavailable',
     'Another server uses the data folder',

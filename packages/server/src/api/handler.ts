@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Doctor, RouteName, RouteOf, RouteRequest, WebSocketRouteName } from '@caisson/contract';
 import type { EventFeed } from '../events/feed.ts';
+import type { Secrets } from '../network/secrets/secrets.ts';
 import type { ProfileCatalog } from '../profiles/catalog.ts';
 import type { Attachments } from '../sandbox/attachments.ts';
 import type { Guests } from '../sandbox/guests.ts';
@@ -35,6 +36,7 @@ export interface ApiContext {
   readonly feed: EventFeed;
   readonly keys: Keys;
   readonly pools: WarmPools;
+  readonly secrets: Secrets;
   readonly profiles: ProfileCatalog;
   readonly metrics: Metrics;
   readonly version: string;

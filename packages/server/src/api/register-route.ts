@@ -13,6 +13,7 @@ import { parseRequest } from './parse-request.ts';
 import { poolHandlers } from './pool-handlers.ts';
 import { processHandlers } from './process-handlers.ts';
 import { eventHandlers, sandboxHandlers } from './sandbox-handlers.ts';
+import { secretHandlers } from './secret-handlers.ts';
 import { snapshotContentHandlers } from './snapshot-content-handlers.ts';
 import { snapshotHandlers } from './snapshot-handlers.ts';
 import { systemHandlers } from './system-handlers.ts';
@@ -32,6 +33,7 @@ const handlers: Handlers = {
   ...eventHandlers,
   ...networkHandlers,
   ...poolHandlers,
+  ...secretHandlers,
   ...systemHandlers,
 };
 

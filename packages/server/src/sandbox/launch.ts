@@ -1,5 +1,6 @@
 import { CaissonError, hasCode, type Id, type Sandbox, type WorkspaceBlueprint } from '@caisson/contract';
 import type { CreateRequest, Driver, Instance } from '../drivers/driver.ts';
+import type { LaunchSecrets } from '../network/secrets/inside-secrets.ts';
 import type { AttemptImage } from '../store/attempts.ts';
 import type { StepChange } from '../store/sandboxes.ts';
 import { withDeadline } from './deadline.ts';
@@ -31,15 +32,18 @@ export async function launch(
   const driver = context.driver(sandbox.driver);
   const plan = await planOf(context, sandbox, kept);
   try {
-    const { request, notices, image } = await requestOf(context, driver, sandbox, plan, signal);
+    const secrets = await context.secrets?.atLaunch(sandbox, plan.blueprint);
+    const { request, notices, image } = await requestOf(context, driver, sandbox, { ...plan, secrets }, signal);
     const instance = await withDeadline('launching', context.deadlines.launchMs, signal, (inner) =>
-      begin(driver, request, plan, inner),
+      begin(driver, request, { ...plan, secrets }, inner),
     );
     context.filesystems?.storage.makeAhead?.();
     const unmet = driver.capabilities.guest ? unmetNotices(plan.blueprint) : [];
     return {
       reason: null,
-      notices: [...new Set([...sandbox.notices, ...notices, ...instance.notices, ...unmet])],
+      notices: [
+        ...new Set([...sandbox.notices, ...notices, ...instance.notices, ...(secrets?.notices ?? []), ...unmet]),
+      ],
       instance: { driver: driver.name, host: instance.host },
       endAttempt: { state: 'succeeded', image },
     };
@@ -59,6 +63,8 @@ interface Plan {
   readonly kept: Kept | undefined;
   readonly notices: readonly string[];
 }
+
+type PlanWithSecrets = Plan & { readonly secrets: LaunchSecrets | undefined };
 
 async function planOf({ store }: WorkContext, sandbox: Sandbox, kept: Kept | undefined): Promise<Plan> {
   const attempt = sandbox.attempt === null ? undefined : await store.attempts.get(sandbox.attempt);
@@ -82,7 +88,7 @@ async function requestOf(
   context: WorkContext,
   driver: Driver,
   sandbox: Sandbox,
-  { blueprint, fromKept, from, kept, notices }: Plan,
+  { blueprint, fromKept, from, kept, notices, secrets }: PlanWithSecrets,
   signal: AbortSignal,
 ): Promise<{ request: CreateRequest; notices: readonly string[]; image?: AttemptImage }> {
   const resources = withHostDefaults(blueprint.runtime.resources);
@@ -110,7 +116,7 @@ async function requestOf(
         signal: inner,
       }),
     );
-    const env = { ...prepared.image.env, ...blueprint.runtime.env };
+    const env = { ...prepared.image.env, ...secrets?.env, ...blueprint.runtime.env };
     const request = { ...common, rootfs: prepared.rootfs, env };
     return { request, notices: [...notices, ...prepared.notices], image: prepared.image };
   } finally {
@@ -118,17 +124,20 @@ async function requestOf(
   }
 }
 
-async function begin(driver: Driver, request: CreateRequest, plan: Plan, signal: AbortSignal): Promise<Instance> {
+async function begin(
+  driver: Driver,
+  request: CreateRequest,
+  plan: PlanWithSecrets,
+  signal: AbortSignal,
+): Promise<Instance> {
   const instance = await driver.create(request, signal);
   if (!driver.guest) return instance;
-  const { blueprint, fromKept, from, kept } = plan;
+  const { blueprint, fromKept, from, kept, secrets } = plan;
   const isTakenOver = from !== undefined || kept?.isForeign === true;
   const beginsFrom = isTakenOver ? 'snapshot' : fromKept ? 'kept' : 'image';
-  await settleIn(
-    await driver.guest(request.key, signal),
-    { sandbox: request.key.sandbox, blueprint, beginsFrom },
-    signal,
-  );
+  const guest = await driver.guest(request.key, signal);
+  const arrival = { sandbox: request.key.sandbox, blueprint, beginsFrom } as const;
+  await Promise.all([settleIn(guest, arrival, signal), secrets?.settleIn(guest, signal)]);
   return instance;
 }
 

@@ -243,6 +243,7 @@ export class Sandboxes {
     const { runner, limits, host } = this.#context;
     const store = this.#store;
     const { profile, owner, composed } = wanted;
+    await this.#context.work.secrets?.require(owner, composed.blueprint);
     const route = chooseDriver(this.#context.drivers, composed.blueprint, profile?.route?.drivers);
     const ttlSeconds = limitTtl(profile, request.ttlSeconds);
     const policy = policyOf(profile, request);

@@ -1,4 +1,5 @@
 import type { Driver } from '../drivers/driver.ts';
+import type { InsideSecrets } from '../network/secrets/inside-secrets.ts';
 import type { Store } from '../store/store.ts';
 import type { Filesystems } from './filesystems.ts';
 import type { InFlight } from './in-flight.ts';
@@ -33,4 +34,6 @@ export interface WorkContext {
   readonly inFlight: InFlight;
   /** For drivers whose filesystem is ours; absent where there is none of them. */
   readonly filesystems?: Filesystems | undefined;
+  /** What sandboxes have inside for their secrets. */
+  readonly secrets?: InsideSecrets | undefined;
 }

@@ -31,6 +31,7 @@ export interface Schema {
   sandbox_rules: { sandbox: string; rules: string; revision: number; updated_at: number };
   egress_log: EgressLogTable;
   egress_usage: EgressUsageTable;
+  secrets: SecretTable;
   pools: { profile: string; min_members: number; max_members: number; updated_at: number };
 }
 
@@ -204,6 +205,22 @@ export interface ToolCallTable {
   request_hash: string;
   answer: string | null;
   created_at: number;
+}
+
+export interface SecretTable {
+  tenant: string;
+  project: string;
+  name: string;
+  /** The value, encrypted with a key that is not in the database and bound to the row and to where it may go. */
+  sealed: string;
+  domains: string;
+  ports: string;
+  header: string | null;
+  placeholder: string | null;
+  env: string | null;
+  created_at: number;
+  updated_at: number;
+  last_used_at: number | null;
 }
 
 /** Double entry: every movement is two rows of one `transfer` whose amounts add up to nothing. Micro-units. */

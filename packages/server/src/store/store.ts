@@ -12,6 +12,7 @@ import { migrate } from './migrate.ts';
 import { PoolStore } from './pools.ts';
 import { SandboxRuleStore } from './sandbox-rules.ts';
 import { SandboxStore } from './sandboxes.ts';
+import { SecretStore } from './secrets.ts';
 import { SnapshotStore } from './snapshots.ts';
 import { HostStore, TenantStore } from './tenants.ts';
 import { ToolCallStore } from './tool-calls.ts';
@@ -28,6 +29,7 @@ export interface Store {
   readonly sandboxRules: SandboxRuleStore;
   readonly egressLog: EgressLog;
   readonly egressUsage: EgressUsageStore;
+  readonly secrets: SecretStore;
   readonly events: EventLog;
   readonly jobs: JobStore;
   readonly keys: KeyStore;
@@ -76,6 +78,7 @@ export async function openStore(location: StoreLocation): Promise<Store> {
     sandboxRules: new SandboxRuleStore(database, events, publish),
     egressLog: new EgressLog(database),
     egressUsage: new EgressUsageStore(database),
+    secrets: new SecretStore(database),
     jobs: new JobStore(database),
     keys: new KeyStore(database),
     idempotency: new IdempotencyStore(database),

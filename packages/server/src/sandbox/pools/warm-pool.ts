@@ -1,5 +1,6 @@
 import { CaissonError, type Id, type Pool, profileRef, type ResolvedProfile } from '@caisson/contract';
 import type { Driver } from '../../drivers/driver.ts';
+import { secretsIn } from '../../network/secrets/inside-secrets.ts';
 import { chooseDriver } from '../../routing/choose-driver.ts';
 import type { PoolBounds } from '../../store/pools.ts';
 import { type Composed, compose } from '../compose.ts';
@@ -132,6 +133,9 @@ export class WarmPool {
 
 function planOf(profile: ResolvedProfile, drivers: readonly Driver[]): PoolPlan {
   const composed = compose(profile, {}, {});
+  // A member is launched for nobody: it would have nothing inside of its later owner's secrets.
+  if (secretsIn(composed.blueprint).length > 0)
+    throw new CaissonError('request_invalid', 'a sandbox with secrets cannot be made before it has an owner');
   const { driver, notices } = chooseDriver(drivers, composed.blueprint, profile.route?.drivers);
   const content = contentOf(driver.name, composed.digest);
   return { composed, driver, notices, content, key: `${profileRef(profile)} ${content}` };
