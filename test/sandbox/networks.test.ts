@@ -8,7 +8,9 @@ import { ada, bob, boss, type ControlPlane, controlPlane, stranger } from './con
 const network = { mode: 'allowlist', allow: ['npm', 'Example.COM'], limits: { totalMiB: 5 }, secrets: ['token'] };
 const spec = { source: { kind: 'none' }, runtime: { network, persistence: 'persistent' } };
 const made = { mode: 'allowlist', allow: ['preset:npm', 'example.com'], deny: [], limits: { totalMiB: 5 } };
-const warm: Profile = { name: 'warm', version: 1, sourceRequired: false, spec, pool: { min: 1, max: 1 } };
+/** What names secrets is not made ahead. */
+const warmSpec = { source: { kind: 'none' }, runtime: { network: { ...network, secrets: [] } } };
+const warm: Profile = { name: 'warm', version: 1, sourceRequired: false, spec: warmSpec, pool: { min: 1, max: 1 } };
 
 let plane: ControlPlane;
 let journal: Journal;
@@ -147,7 +149,7 @@ test('a claimed member of a warm pool has the rules of what was asked for, and i
   expect(await plane.store.events.list({ subject: id, after: 0, limit: 10 })).toContainEqual(
     expect.objectContaining({ type: 'caisson.sandbox.claimed' }),
   );
-  expect(await found(id)).toMatchObject({ owner, rules: { ...made, secrets: ['token'] } });
+  expect(await found(id)).toMatchObject({ owner, rules: { ...made, secrets: [] } });
   expect(await networks.get(ada, id)).toMatchObject({ revision: 0 });
 });
 
