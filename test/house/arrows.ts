@@ -33,8 +33,9 @@ export const externalDependencies: Record<string, readonly string[]> = {
  * import besides itself. `main` is the only wiring and may import everything.
  */
 export const serverArrows: Record<string, readonly string[]> = {
-  api: ['sandbox', 'snapshot-content', 'tenancy', 'events', 'telemetry', 'documents', 'profiles', 'store'],
+  api: ['sandbox', 'network', 'snapshot-content', 'tenancy', 'events', 'telemetry', 'documents', 'profiles', 'store'],
   sandbox: [
+    'network',
     'tenancy',
     'routing',
     'images',
@@ -49,6 +50,7 @@ export const serverArrows: Record<string, readonly string[]> = {
     'turns',
   ],
   'snapshot-content': ['sandbox', 'tenancy', 'routing', 'images', 'drivers', 'storage', 'store', 'profiles'],
+  network: ['store', 'tenancy', 'events', 'drivers', 'telemetry'],
   routing: ['drivers', 'telemetry'],
   images: ['store', 'storage', 'drivers', 'telemetry'],
   drivers: ['isolation', 'turns'],

@@ -1,3 +1,4 @@
+import type { WorkspaceBlueprint } from '@caisson/workspace-composition';
 import { z } from 'zod';
 
 /** How much may go out of one sandbox, both directions together. What is absent is not limited. */
@@ -27,7 +28,16 @@ export const networkRulesSchema = z.strictObject({
   allow: entries,
   deny: entries,
   limits: networkLimitsSchema,
-  secrets: z.array(z.string().min(1).max(255)).max(100).describe('names of stored secrets that are put in on the way out'),
+  secrets: z
+    .array(z.string().min(1).max(255))
+    .max(100)
+    .describe('names of stored secrets that are put in on the way out'),
 });
 
 export type NetworkRules = z.infer<typeof networkRulesSchema>;
+
+/** The rules that a blueprint begins with. */
+export function networkRulesOf(network: WorkspaceBlueprint['runtime']['network']): NetworkRules {
+  const { mode, allow, deny } = network;
+  return { mode, allow: [...allow], deny: [...deny], limits: {}, secrets: [] };
+}
