@@ -3,6 +3,8 @@ import { CaissonError, type Doctor } from '@caisson/contract';
 import { defaultDrivers, openBackends } from './backends.ts';
 import type { DataFolder } from './data-folder.ts';
 import type { Driver } from './drivers/driver.ts';
+import type { EgressLog } from './network/proxy/egress-gates.ts';
+import { type Egress, type EgressSettings, openEgress } from './open-egress.ts';
 import { loadProfiles, type ProfileCatalog } from './profiles/catalog.ts';
 import { Attachments } from './sandbox/attachments.ts';
 import { checkAll } from './sandbox/doctor.ts';
@@ -37,6 +39,10 @@ export interface ControlPlaneOptions {
   readonly storage?: StorageWanted | undefined;
   readonly limits?: Partial<Limits> | undefined;
   readonly deadlines?: Partial<Deadlines> | undefined;
+  /** The way out of sandboxes. */
+  readonly egress?: EgressSettings | undefined;
+  /** What goes wrong where nobody waits for it. */
+  readonly log?: EgressLog | undefined;
   /** Another server took the database over: this one must end. */
   readonly onSuperseded?: (() => void) | undefined;
 }
@@ -59,6 +65,7 @@ export interface ControlPlane {
   readonly pools: WarmPools;
   readonly keys: Keys;
   readonly metrics: Metrics;
+  readonly egress: Egress;
   doctor(): Promise<Doctor['checks']>;
   close(): Promise<void>;
 }
@@ -97,6 +104,8 @@ async function assemble(
   const backends = await openBackends(folder, store.installation, options.drivers ?? defaultDrivers, options.storage);
   undo.push(() => backends.close());
   const { drivers, filesystems } = backends;
+  const egress = openEgress(store, drivers, options.egress ?? {}, options.log ?? silent);
+  undo.push(() => egress.close());
   const deadlines = { ...defaultDeadlines, ...options.deadlines };
   const limits = { sandboxesPerTenant: null, sandboxesPerHost: null, ...options.limits };
   const work: WorkContext = {
@@ -107,6 +116,7 @@ async function assemble(
     filesystems,
     stillness: new Stillness(),
     inFlight: new InFlight(),
+    subjects: egress.subjects,
   };
   const runner = new Runner(work);
   const pools = new WarmPools({ work, runner, drivers, profiles, limits, host });
@@ -159,9 +169,12 @@ async function assemble(
     pools,
     keys,
     metrics,
+    egress,
     doctor,
   };
 }
+
+const silent: EgressLog = { warn() {} };
 
 /** The lock is loaded only where there is a Postgres to hold. */
 async function takeDatabase(url: string, superseded: () => void = () => {}) {

@@ -43,7 +43,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const undo: (() => Promise<void> | void)[] = [() => folder.close()];
   try {
     const onSuperseded = options.onSuperseded ?? (() => process.kill(process.pid, 'SIGTERM'));
-    const plane = await openControlPlane(folder, { ...options, onSuperseded });
+    const plane = await openControlPlane(folder, { ...options, onSuperseded, log });
     undo.push(() => plane.close());
     plane.store.onEvent((event) => log.info(eventLine(event), event.type));
     const everyMs = (options.reconcileSeconds ?? 5) * 1000;
@@ -75,6 +75,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     undo.push(() => plane.pools.stop());
     await plane.pools.open();
     const ready = heartbeat.start();
+    // By then every guest that an earlier server left is linked.
+    void ready.then(() => plane.egress.gates.adopted()).catch(() => {});
     const prune = () => Promise.all([plane.store.idempotency.prune(), plane.store.toolCalls.prune()]).catch(() => {});
     const pruning = setInterval(prune, pruneEveryMs).unref();
     undo.push(() => clearInterval(pruning));

@@ -1,4 +1,5 @@
 import type { Driver } from '../drivers/driver.ts';
+import type { EgressSubjects } from '../network/egress.ts';
 import type { Store } from '../store/store.ts';
 import type { Filesystems } from './filesystems.ts';
 import type { InFlight } from './in-flight.ts';
@@ -24,6 +25,8 @@ export const defaultDeadlines: Deadlines = {
 };
 
 export interface WorkContext {
+  /** What sandboxes may reach. */
+  readonly subjects: EgressSubjects;
   readonly store: Store;
   readonly deadlines: Deadlines;
   readonly installation: string;
