@@ -108,6 +108,7 @@ export async function controlPlane(options: PlaneOptions = {}): Promise<ControlP
       driver: () => driver,
       stillness: new Stillness(),
       inFlight: new InFlight(),
+      subjects: { find: async () => undefined },
     };
     const runner = new Runner(work);
     const limits = { sandboxesPerTenant: null, sandboxesPerHost: null, ...options.limits };

@@ -4,8 +4,10 @@ import { defaultDrivers, openBackends } from './backends.ts';
 import type { DataFolder } from './data-folder.ts';
 import type { Driver } from './drivers/driver.ts';
 import { Journal } from './network/journal.ts';
+import type { EgressLog } from './network/proxy/egress-gates.ts';
 import { SandboxRules } from './network/sandbox-rules.ts';
 import type { Secrets } from './network/secrets/secrets.ts';
+import { type Egress, type EgressSettings, openEgress } from './open-egress.ts';
 import { loadProfiles, type ProfileCatalog } from './profiles/catalog.ts';
 import { Attachments } from './sandbox/attachments.ts';
 import { checkAll } from './sandbox/doctor.ts';
@@ -43,9 +45,12 @@ export interface ControlPlaneOptions {
   readonly storage?: StorageWanted | undefined;
   /** The key of secrets; a file in the data folder when absent. */
   readonly secretsKey?: SecretsKey | undefined;
+  /** What goes wrong where nobody waits for it. */
   readonly log?: Logger | undefined;
   readonly limits?: Partial<Limits> | undefined;
   readonly deadlines?: Partial<Deadlines> | undefined;
+  /** The way out of sandboxes. */
+  readonly egress?: EgressSettings | undefined;
   /** Another server took the database over: this one must end. */
   readonly onSuperseded?: (() => void) | undefined;
 }
@@ -70,6 +75,7 @@ export interface ControlPlane {
   readonly secrets: Secrets;
   readonly keys: Keys;
   readonly metrics: Metrics;
+  readonly egress: Egress;
   doctor(): Promise<Doctor['checks']>;
   close(): Promise<void>;
 }
@@ -113,11 +119,19 @@ async function assemble(
   const { drivers, filesystems } = backends;
   const deadlines = { ...defaultDeadlines, ...options.deadlines };
   const limits = { sandboxesPerTenant: null, sandboxesPerHost: null, ...options.limits };
-  const { vault, secrets, inside } = openSecrets(folder, store, {
+  const {
+    vault,
+    secrets,
+    inside,
+    egress: outgoing,
+  } = openSecrets(folder, store, {
     key: options.secretsKey,
     subjects: rules,
     log: options.log,
   });
+  const parts = { subjects: rules, journal, secrets: outgoing };
+  const egress = openEgress(store, drivers, parts, options.egress ?? {}, options.log ?? silent);
+  undo.push(() => egress.close());
   const work: WorkContext = {
     store,
     deadlines,
@@ -127,6 +141,7 @@ async function assemble(
     stillness: new Stillness(),
     inFlight: new InFlight(),
     secrets: inside,
+    subjects: rules,
   };
   const runner = new Runner(work);
   const pools = new WarmPools({ work, runner, drivers, profiles, limits, host });
@@ -143,9 +158,7 @@ async function assemble(
     guests,
     snapshotAfter: (sandbox, call) => snapshots.tool(sandbox, call),
   });
-  // Whatever holds open connections is plugged in here.
-  const gates = { rulesChanged: async () => {} };
-  const networks = new Networks({ store, sandboxes, rules, journal, gates });
+  const networks = new Networks({ store, sandboxes, rules, journal, gates: egress.gates });
   const branches = new Branches({ work, runner, sandboxes, snapshots, profiles, limits, host });
   const diffs = new Diffs({ filesystems, sandboxes, snapshots });
   const archives = new Archives({ store, filesystems, snapshots, profiles, drivers });
@@ -184,9 +197,12 @@ async function assemble(
     secrets,
     keys,
     metrics,
+    egress,
     doctor,
   };
 }
+
+const silent: EgressLog = { warn() {} };
 
 /** The lock is loaded only where there is a Postgres to hold. */
 async function takeDatabase(url: string, superseded: () => void = () => {}) {

@@ -75,6 +75,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     undo.push(() => plane.pools.stop());
     await plane.pools.open();
     const ready = heartbeat.start();
+    // By then every guest that an earlier server left is linked.
+    void ready.then(() => plane.egress.gates.adopted()).catch(() => {});
     const prune = () => Promise.all([plane.store.idempotency.prune(), plane.store.toolCalls.prune()]).catch(() => {});
     const pruning = setInterval(prune, pruneEveryMs).unref();
     undo.push(() => clearInterval(pruning));

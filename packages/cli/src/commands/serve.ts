@@ -6,6 +6,8 @@ interface ServeOptions {
   readonly driver?: string[];
   readonly storage?: string;
   readonly zfsDataset?: string;
+  readonly egressOpen?: string[];
+  readonly egressRoots?: string;
   readonly listen?: string[];
   readonly data?: string;
   readonly database?: string;
@@ -39,6 +41,15 @@ export function addServe(parent: Command, context: CommandContext): void {
       '--secrets-key-file <file>',
       'the key of secrets, 32 bytes in base64 (or CAISSON_SECRETS_KEY); else one in the data folder',
     )
+    .option(
+      '--egress-open <range>',
+      'a private address or range, with or without :port, that sandboxes may reach; may be repeated (or CAISSON_EGRESS_OPEN)',
+      collect,
+    )
+    .option(
+      '--egress-roots <file>',
+      'certificates to trust where TLS out of sandboxes ends here, as PEM (or CAISSON_EGRESS_ROOTS)',
+    )
     .option('--destroy-on-exit', 'destroy all sandboxes at the end instead of leaving them running')
     .option('--max-sandboxes <count>', 'how many sandboxes there may be on this host', parseCount)
     .option('--max-per-tenant <count>', 'how many sandboxes a tenant may have', parseCount)
@@ -63,6 +74,10 @@ async function serve(options: ServeOptions, { invocation, screen }: CommandConte
       zfsDataset: options.zfsDataset ?? (env.CAISSON_ZFS_DATASET || undefined),
     },
     secretsKey: { file: options.secretsKeyFile, text: takeKey(env) },
+    egress: {
+      open: options.egressOpen ?? namesIn(env.CAISSON_EGRESS_OPEN),
+      rootsFile: options.egressRoots ?? (env.CAISSON_EGRESS_ROOTS || undefined),
+    },
     allowHosts: options.allowHost ?? [],
     destroyOnExit: options.destroyOnExit ?? false,
     logLevel: options.logLevel,

@@ -90,6 +90,14 @@ export class GuestChannel {
     return chunk;
   }
 
+  /** The next chunk where one has come already. As `read`, without a wait. */
+  take(): Uint8Array | undefined {
+    this.#markSeen();
+    const chunk = this.#chunks.shift();
+    this.#unseen = chunk?.byteLength ?? 0;
+    return chunk;
+  }
+
   /** Records of the method, decoded and checked. */
   async *records<T>(): AsyncGenerator<T> {
     const { record }: Method = methods[this.method];
@@ -138,6 +146,18 @@ export class GuestChannel {
       const room = this.#link.room();
       if (room !== undefined) await room;
     }
+  }
+
+  /** Sends what credit and stream take at once, and says how much that was. The rest is for `write`. */
+  writeNow(bytes: Uint8Array): number {
+    let at = 0;
+    while (at < bytes.byteLength && this.#error === undefined && this.#link.room() === undefined) {
+      const size = Math.min(this.#link.credit(this.id), limits.dataAdvised, bytes.byteLength - at);
+      if (size === 0) break;
+      this.#link.sendData(this.id, bytes.subarray(at, at + size));
+      at += size;
+    }
+    return at;
   }
 
   end(): void {

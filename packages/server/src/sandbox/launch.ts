@@ -1,5 +1,6 @@
 import { CaissonError, hasCode, type Id, type Sandbox, type WorkspaceBlueprint } from '@caisson/contract';
 import type { CreateRequest, Driver, Instance } from '../drivers/driver.ts';
+import { proxyEnv } from '../network/proxy-ports.ts';
 import type { LaunchSecrets } from '../network/secrets/inside-secrets.ts';
 import type { AttemptImage } from '../store/attempts.ts';
 import type { StepChange } from '../store/sandboxes.ts';
@@ -30,7 +31,7 @@ export async function launch(
   kept?: Kept,
 ): Promise<StepChange> {
   const driver = context.driver(sandbox.driver);
-  const plan = await planOf(context, sandbox, kept);
+  const plan = await planOf(context, driver, sandbox, kept);
   try {
     const secrets = await context.secrets?.atLaunch(sandbox, plan.blueprint);
     const { request, notices, image } = await requestOf(context, driver, sandbox, { ...plan, secrets }, signal);
@@ -56,6 +57,8 @@ export async function launch(
 
 interface Plan {
   readonly blueprint: WorkspaceBlueprint;
+  /** Programs inside are offered the way out. */
+  readonly isConnected: boolean;
   /** It begins from the filesystem that was kept for it. */
   readonly fromKept: boolean;
   /** It begins from these files, in place of an image. */
@@ -66,29 +69,37 @@ interface Plan {
 
 type PlanWithSecrets = Plan & { readonly secrets: LaunchSecrets | undefined };
 
-async function planOf({ store }: WorkContext, sandbox: Sandbox, kept: Kept | undefined): Promise<Plan> {
+async function planOf(
+  { store, subjects }: WorkContext,
+  driver: Driver,
+  sandbox: Sandbox,
+  kept: Kept | undefined,
+): Promise<Plan> {
   const attempt = sandbox.attempt === null ? undefined : await store.attempts.get(sandbox.attempt);
   if (!attempt) throw new CaissonError('attempt_not_found', `${sandbox.id} has no attempt to launch`);
   // It was normalized when the attempt was recorded.
   const blueprint = attempt.blueprint as WorkspaceBlueprint;
   const fromKept = kept !== undefined || (attempt.action === 'start' && sandbox.persistence === 'persistent');
   const { fromSnapshot: snapshot } = attempt;
-  if (snapshot === null || fromKept) return { blueprint, fromKept, from: undefined, kept, notices: [] };
+  const mode = (await subjects.find(sandbox.id))?.rules.mode ?? 'off';
+  const isConnected = mode !== 'off' && driver.capabilities.networkModes.includes(mode);
+  const common = { blueprint, isConnected, fromKept, kept };
+  if (snapshot === null || fromKept) return { ...common, from: undefined, notices: [] };
   const isFirst = attempt.action === 'restore' || attempt.action === 'fork';
   const inputs = await store.snapshots.inputs(snapshot);
   // What is removed after the first try began stays for it; a later one need not have it.
   if (inputs && (isFirst || (await store.snapshots.get(snapshot))?.state === 'ready'))
-    return { blueprint, fromKept, from: { snapshot, image: inputs.image }, kept, notices: [] };
+    return { ...common, from: { snapshot, image: inputs.image }, notices: [] };
   if (isFirst) throw new CaissonError('snapshot_not_found', `the snapshot ${snapshot} is not there any more`);
   const notice = `The snapshot ${snapshot} that it came from is gone: it begins from its image.`;
-  return { blueprint, fromKept, from: undefined, kept, notices: [notice] };
+  return { ...common, from: undefined, notices: [notice] };
 }
 
 async function requestOf(
   context: WorkContext,
   driver: Driver,
   sandbox: Sandbox,
-  { blueprint, fromKept, from, kept, notices, secrets }: PlanWithSecrets,
+  { blueprint, isConnected, fromKept, from, kept, notices, secrets }: PlanWithSecrets,
   signal: AbortSignal,
 ): Promise<{ request: CreateRequest; notices: readonly string[]; image?: AttemptImage }> {
   const resources = withHostDefaults(blueprint.runtime.resources);
@@ -116,7 +127,8 @@ async function requestOf(
         signal: inner,
       }),
     );
-    const env = { ...prepared.image.env, ...secrets?.env, ...blueprint.runtime.env };
+    const outward = isConnected ? proxyEnv : {};
+    const env = { ...outward, ...prepared.image.env, ...secrets?.env, ...blueprint.runtime.env };
     const request = { ...common, rootfs: prepared.rootfs, env };
     return { request, notices: [...notices, ...prepared.notices], image: prepared.image };
   } finally {
@@ -132,11 +144,11 @@ async function begin(
 ): Promise<Instance> {
   const instance = await driver.create(request, signal);
   if (!driver.guest) return instance;
-  const { blueprint, fromKept, from, kept, secrets } = plan;
+  const { blueprint, isConnected, fromKept, from, kept, secrets } = plan;
   const isTakenOver = from !== undefined || kept?.isForeign === true;
   const beginsFrom = isTakenOver ? 'snapshot' : fromKept ? 'kept' : 'image';
   const guest = await driver.guest(request.key, signal);
-  const arrival = { sandbox: request.key.sandbox, blueprint, beginsFrom } as const;
+  const arrival = { sandbox: request.key.sandbox, blueprint, beginsFrom, isConnected } as const;
   await Promise.all([settleIn(guest, arrival, signal), secrets?.settleIn(guest, signal)]);
   return instance;
 }

@@ -1,4 +1,5 @@
 import type { Driver } from '../drivers/driver.ts';
+import type { EgressSubjects } from '../network/egress.ts';
 import type { InsideSecrets } from '../network/secrets/inside-secrets.ts';
 import type { Store } from '../store/store.ts';
 import type { Filesystems } from './filesystems.ts';
@@ -25,6 +26,8 @@ export const defaultDeadlines: Deadlines = {
 };
 
 export interface WorkContext {
+  /** What sandboxes may reach. */
+  readonly subjects: EgressSubjects;
   readonly store: Store;
   readonly deadlines: Deadlines;
   readonly installation: string;
