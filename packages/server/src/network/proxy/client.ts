@@ -10,6 +10,8 @@ const idleMs = 60_000;
 export class Client {
   readonly stream: Duplex;
   readonly protocol: EgressProtocol;
+  /** It has sent what cannot be read: nothing that came after it counts. */
+  isSpoiled = false;
   #working = 0;
   #restsSince = performance.now();
   #hasWorked = false;

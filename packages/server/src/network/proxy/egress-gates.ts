@@ -2,6 +2,7 @@ import type { Id } from '@caisson/contract';
 import type { GuestClient, ProxyClient } from '@caisson/guest';
 import { openDoors } from '../open-doors.ts';
 import { Client } from './client.ts';
+import { endWith } from './flow.ts';
 import { type EgressLog, Gate, type GateParts } from './gate.ts';
 import { HttpDoor } from './http-door.ts';
 import { refusalBytes } from './refused.ts';
@@ -97,7 +98,7 @@ export class EgressGates {
     if (this.#clients >= clientsMax || !gate.hasRoom()) {
       this.#tellFull(gate, kind);
       if (kind === 'socks') deny();
-      else stream.end(refusalBytes(sandbox, { why: 'connection_limit' }), () => stream.destroy());
+      else endWith(stream, refusalBytes(sandbox, { why: 'connection_limit' }));
       return;
     }
     const client = new Client(stream, kind);

@@ -76,3 +76,14 @@ export function bind(one: Duplex, other: Duplex): () => void {
     theirs();
   };
 }
+
+/** How long a client has for the last thing that is said to it. */
+const partingMs = 5_000;
+
+/** Says this and closes. What still comes is read and dropped, so that the end of it is seen. */
+export function endWith(stream: Duplex, bytes: Buffer): void {
+  const deadline = setTimeout(() => stream.destroy(), partingMs);
+  stream.once('close', () => clearTimeout(deadline));
+  stream.end(bytes);
+  stream.resume();
+}

@@ -20,6 +20,10 @@ export async function forward(visit: Visit, req: IncomingMessage, res: ServerRes
   res.once('close', visit.client.work());
   const prepared = await outgoing(visit, req);
   if (res.destroyed) return;
+  if (visit.client.isSpoiled) {
+    res.destroy();
+    return;
+  }
   if ('why' in prepared) return refuse(visit, req, res, prepared);
   new Exchange(visit, req, res, prepared).begin();
 }
@@ -37,7 +41,10 @@ export function send(visit: Visit, { head, framing, wanted }: Outgoing, more: re
     maxHeaderSize: answerHeadMax,
     wanted,
   };
-  return request(options);
+  const sent = request(options);
+  // A connection that was made before it was known what is spoken on it stands still until here.
+  sent.once('socket', (socket) => socket.resume());
+  return sent;
 }
 
 /** What a failure on the way to a server is called towards the client. */
@@ -50,6 +57,7 @@ export function refusedBy(error: Error, { wanted }: Outgoing, address: string | 
 /** Answers in the client's protocol. The journal knows. */
 export function refuse({ gate, client }: Visit, req: IncomingMessage, res: ServerResponse, refused: Refused): void {
   gate.refused(client.protocol, refused);
+  if (refused.why === 'request_malformed' || refused.why === 'host_mismatch') client.isSpoiled = true;
   answer(gate.sandbox, req, res, refused);
 }
 
@@ -64,8 +72,9 @@ function answer(
     return;
   }
   const { fields, text } = refusalAnswer(sandbox, refused);
-  // What is left of a body is not worth reading.
-  if (!req.complete) res.shouldKeepAlive = false;
+  // What is left of a body is not worth reading, and who sends what cannot be read may have sent more of it.
+  if (!req.complete || refused.why === 'request_malformed' || refused.why === 'host_mismatch')
+    res.shouldKeepAlive = false;
   res.writeHead(refusalStatus[refused.why], 'Refused by Caisson', fields.flat());
   res.end(req.method === 'HEAD' ? undefined : text);
 }

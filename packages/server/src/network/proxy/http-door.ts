@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream';
 import { readTarget } from '../rules/host.ts';
 import { type Client, headMs } from './client.ts';
 import { pairsOf, valuesOf } from './fields.ts';
+import { endWith } from './flow.ts';
 import { forward } from './forward.ts';
 import type { Gate } from './gate.ts';
 import { printable, type Refused, refusalBytes } from './refused.ts';
@@ -98,7 +99,7 @@ export class HttpDoor {
       const reached = 'why' in asked ? asked : await reach(asTunnel, asked.target);
       if ('why' in reached) {
         gate.refused('connect', reached);
-        stream.end(refusalBytes(gate.sandbox, reached));
+        endWith(stream, refusalBytes(gate.sandbox, reached));
         return;
       }
       if (stream.destroyed) {
@@ -140,7 +141,7 @@ export class HttpDoor {
     gate.refused(client.protocol, refused);
     // Answers to earlier requests may be under way on it; then nothing can be said in between.
     if (client.working > 0) stream.destroy();
-    else stream.end(refusalBytes(gate.sandbox, refused), () => stream.destroy());
+    else endWith(stream, refusalBytes(gate.sandbox, refused));
   }
 
   #failed({ gate }: Visit, stream: Duplex, error: unknown): void {

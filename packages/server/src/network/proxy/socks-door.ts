@@ -1,4 +1,5 @@
 import { headMs } from './client.ts';
+import { endWith } from './flow.ts';
 import { type Refused, socksReply } from './refused.ts';
 import {
   methodAccepted,
@@ -24,13 +25,15 @@ export function serveSocks(visit: Visit): void {
   const leave = () => {
     clearTimeout(deadline);
     stream.off('data', onData);
+    stream.off('end', onEnd);
     stream.pause();
   };
   const refuse = (reply: number, refused: Refused) => {
     leave();
     gate.refused('socks', refused);
-    stream.end(socksAnswer(reply));
+    endWith(stream, socksAnswer(reply));
   };
+  const onEnd = () => stream.destroy();
   const onData = (piece: Buffer) => {
     gathered = Buffer.concat([gathered, piece]);
     if (gathered.length > gatheredMax) return refuse(1, { why: 'request_malformed' });
@@ -54,7 +57,7 @@ export function serveSocks(visit: Visit): void {
     } else {
       leave();
       gate.refused('socks', { why: 'protocol_unsupported', sent: 'authentication' });
-      stream.end(noMethodAccepted);
+      endWith(stream, noMethodAccepted);
     }
     return isGreeted;
   };
@@ -82,4 +85,5 @@ export function serveSocks(visit: Visit): void {
   };
   stream.once('close', () => clearTimeout(deadline));
   stream.on('data', onData);
+  stream.on('end', onEnd);
 }

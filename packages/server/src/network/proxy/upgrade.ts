@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type Fields, pairsOf, passedOn } from './fields.ts';
-import { bind, flow } from './flow.ts';
+import { bind, endWith, flow } from './flow.ts';
 import { refusedBy, send } from './forward.ts';
 import { outgoing, passageOf } from './outgoing.ts';
 import { type Refused, refusalBytes } from './refused.ts';
@@ -16,7 +16,7 @@ export async function upgrade(visit: Visit, req: IncomingMessage, stream: Duplex
   stream.once('close', client.work());
   const refuse = (refused: Refused) => {
     gate.refused(client.protocol, refused);
-    stream.end(refusalBytes(gate.sandbox, refused));
+    endWith(stream, refusalBytes(gate.sandbox, refused));
   };
   const prepared = await outgoing(visit, req);
   if (stream.destroyed) return;

@@ -107,6 +107,8 @@ export class UpstreamPool extends Agent {
       socket.destroy();
       throw new NotReached(refused);
     }
+    // One that the server ends while it waits here must close, or the next request would be written into it.
+    socket.allowHalfOpen = false;
     const ready = wanted.servername === undefined ? socket : await this.#secure(socket, wanted.servername, wanted);
     this.#kept.set(ready, { target, address });
     ready.once('close', () => this.#kept.delete(ready));
