@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { apiBenchmark, listBenchmark } from './api.ts';
 import { coldBenchmark } from './cold.ts';
+import { egressBenchmark } from './egress.ts';
 import { execBenchmark } from './exec.ts';
 import { guestBenchmark } from './guest.ts';
 import { idleBenchmark } from './idle.ts';
@@ -24,6 +25,7 @@ const benchmarks = [
   warmBenchmark,
   transferBenchmark,
   travelBenchmark,
+  egressBenchmark,
   idleBenchmark,
 ];
 

@@ -22,6 +22,8 @@ export interface EgressSubject {
   readonly sandbox: Id<'sandbox'>;
   readonly owner: Owner;
   readonly rules: NetworkRules;
+  /** Its network was off when it was made: what runs in it may not have been told of the proxy. */
+  readonly isLate?: boolean | undefined;
 }
 
 /** Where the rules of a sandbox come from. It is asked once, and again after each change. */

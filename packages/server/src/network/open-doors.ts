@@ -1,9 +1,6 @@
 import type { GuestClient } from '@caisson/guest';
 import { proxyEnv, proxyPorts } from './proxy-ports.ts';
 
-/** What a kernel lets a program begin with. */
-const environMax = 4 * 1024 * 1024;
-
 /** The listeners inside, through which programs reach the proxy. They may be there already. */
 export async function listenInside(guest: GuestClient, signal?: AbortSignal): Promise<void> {
   await Promise.all([
@@ -12,17 +9,8 @@ export async function listenInside(guest: GuestClient, signal?: AbortSignal): Pr
   ]);
 }
 
-/**
- * For a sandbox whose network was off when it began: the listeners, and the variables for what is started from now on.
- * What the image or the blueprint says of proxies stays as it is.
- */
-export async function openDoors(guest: GuestClient, signal?: AbortSignal): Promise<void> {
+/** For a sandbox whose network was off when it began: the listeners, and the variables for what is started from now on. */
+export async function openLate(guest: GuestClient, signal?: AbortSignal): Promise<void> {
+  guest.processes.baseEnv = proxyEnv;
   await listenInside(guest, signal);
-  const environ = await guest.files.readAll('/proc/1/environ', { user: 'root', maxBytes: environMax, signal });
-  const present = new Set(environ.toString().split('\0').map(nameOf));
-  guest.processes.baseEnv = Object.fromEntries(Object.entries(proxyEnv).filter(([name]) => !present.has(name)));
-}
-
-function nameOf(variable: string): string {
-  return variable.split('=', 1)[0] ?? '';
 }

@@ -17,8 +17,9 @@ export class SandboxRules implements EgressSubjects {
   async find(id: Id<'sandbox'>): Promise<EgressSubject | undefined> {
     const sandbox = await this.#store.sandboxes.get(id);
     if (sandbox === undefined || sandbox.state === 'destroyed') return undefined;
-    const { rules } = (await this.present(sandbox)) ?? {};
-    return rules && { sandbox: id, owner: sandbox.owner, rules };
+    const { rules, revision } = (await this.present(sandbox)) ?? {};
+    const isLate = revision !== 0 && rules?.mode !== 'off' && (await this.made(sandbox))?.mode === 'off';
+    return rules && { sandbox: id, owner: sandbox.owner, rules, isLate };
   }
 
   /** Undefined where nobody knows: without rules nothing passes. */

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
-import type { RequestHead } from '../egress.ts';
-import { hostText } from '../rules/host.ts';
+import type { BoundSecrets, RequestHead } from '../egress.ts';
+import { hostText, type Target } from '../rules/host.ts';
 import { areWritable, type Fields, type Framing, framingOf, pairsOf, passedOn, valuesOf } from './fields.ts';
 import type { Passage } from './gate.ts';
 import type { Refused } from './refused.ts';
@@ -39,16 +39,28 @@ export async function outgoing(visit: Visit, req: IncomingMessage): Promise<Outg
     fields: [['Host', host], ...passedOn(fields).filter(([name]) => name.toLowerCase() !== 'host')],
   };
   const wanted = { target, addresses: found.addresses, servername, spare: fixed?.spare };
-  const applied = withSecrets(visit, plain);
+  const secrets = fixed?.secrets && (await presentSecrets(visit, target));
+  if (fixed?.secrets && !secrets) return { why: 'rules_changed', target, detail: 'It has lost its secrets.' };
+  const applied = withSecrets(visit, plain, secrets);
   if (!applied) return { why: 'request_malformed', target, detail: 'Its secrets cannot be put in.' };
   return { ...applied, framing, wanted, rule: found.rule };
 }
 
+/** The connection may be older than the rules. */
+async function presentSecrets({ gate }: Visit, { host, port }: Target): Promise<BoundSecrets | undefined> {
+  const standing = await gate.standing();
+  return standing && gate.parts.secrets?.find(standing.subject, hostText(host), port);
+}
+
 /** A secret may change what a request says and never where it ends or whom it is for. */
-function withSecrets({ gate, fixed }: Visit, plain: RequestHead): Pick<Outgoing, 'head' | 'secrets'> | undefined {
-  if (!fixed?.secrets) return { head: plain, secrets: [] };
+function withSecrets(
+  { gate }: Visit,
+  plain: RequestHead,
+  secrets: BoundSecrets | undefined,
+): Pick<Outgoing, 'head' | 'secrets'> | undefined {
+  if (!secrets) return { head: plain, secrets: [] };
   try {
-    const { head, used } = fixed.secrets.apply(plain);
+    const { head, used } = secrets.apply(plain);
     const isSound = areWritable([...head.fields]) && /^[\x21-\x7e\x80-\xff]+$/.test(head.target);
     const isSame = head.method === plain.method && shapeOf(head) === shapeOf(plain);
     if (isSound && isSame) return { head, secrets: used };

@@ -118,7 +118,9 @@ export class UpstreamPool extends Agent {
   async #dial({ spare, addresses, target }: Wanted) {
     const made = spare?.socket;
     if (spare) spare.socket = undefined;
-    if (made && !made.socket.destroyed && !made.socket.readableEnded) return made;
+    const isFit = made && addresses.includes(made.address) && !made.socket.destroyed && !made.socket.readableEnded;
+    if (isFit) return made;
+    made?.socket.destroy();
     return dialFirst(addresses, target.port, AbortSignal.timeout(dialMs));
   }
 
