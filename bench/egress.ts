@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import { promisify } from 'node:util';
 import { type Benchmark, median, type Report, rateOf } from './report.ts';
@@ -158,7 +159,7 @@ async function startOrigin(): Promise<Origin> {
 async function pour(socket: Socket, total: number): Promise<void> {
   const piece = Buffer.alloc(MiB, 7);
   for (let sent = 0; sent < total && !socket.destroyed; sent += piece.length) {
-    if (!socket.write(piece)) await new Promise((resolve) => socket.once('drain', resolve).once('close', resolve));
+    if (!socket.write(piece)) await once(socket, 'drain').catch(() => {});
   }
 }
 
