@@ -1,4 +1,4 @@
-import { type CaissonEvent, type EventType, type Id, newId } from '@caisson/contract';
+import { type CaissonEvent, type EventType, type Id, newId, type Sandbox } from '@caisson/contract';
 import { type Selectable, sql } from 'kysely';
 import type { Database, Queries } from './database.ts';
 import { isoTime } from './sandbox-row.ts';
@@ -23,6 +23,9 @@ export interface EventFilter {
   readonly after: number;
   readonly limit: number;
 }
+
+/** Told of each event after its commit; with the sandbox as it is since then, where the event changed its record. */
+export type EventListener = (event: CaissonEvent, sandbox?: Sandbox) => void;
 
 /**
  * The log. Positions rise in the order of commit: SQLite has one writer, and on Postgres writers of events take turns

@@ -1,8 +1,8 @@
-import { type CaissonEvent, type Id, type Sandbox, systemOwner } from '@caisson/contract';
+import { type Id, type Sandbox, systemOwner } from '@caisson/contract';
 import type { ExpressionBuilder } from 'kysely';
 import { type AttemptImage, type NewAttempt, replaceInputs } from './attempts.ts';
 import type { Database } from './database.ts';
-import type { EventLog } from './events.ts';
+import type { EventListener, EventLog } from './events.ts';
 import { type IdempotentRequest, insertIdempotency } from './idempotency.ts';
 import { insertLabels } from './labels.ts';
 import { type Limits, takeTenantPlace } from './limits.ts';
@@ -50,9 +50,9 @@ export type NewOwner = Pick<
 export class PoolStore {
   readonly #database: Database;
   readonly #events: EventLog;
-  readonly #committed: (event: CaissonEvent) => void;
+  readonly #committed: EventListener;
 
-  constructor(database: Database, events: EventLog, committed: (event: CaissonEvent) => void) {
+  constructor(database: Database, events: EventLog, committed: EventListener) {
     this.#database = database;
     this.#events = events;
     this.#committed = committed;
@@ -105,7 +105,7 @@ export class PoolStore {
       if (error instanceof DeadMember) return undefined;
       throw error;
     });
-    if (claimed) this.#committed(claimed.event);
+    if (claimed) this.#committed(claimed.event, claimed.sandbox);
     return claimed?.sandbox;
   }
 

@@ -21,7 +21,7 @@ import {
 import { sql } from 'kysely';
 import { type AttemptOutcome, endAttempt, insertAttempt, type NewAttempt } from './attempts.ts';
 import type { Database, Queries } from './database.ts';
-import type { EventLog } from './events.ts';
+import type { EventListener, EventLog } from './events.ts';
 import { type IdempotentRequest, insertIdempotency } from './idempotency.ts';
 import { endInstance, insertInstance, type NewInstance } from './instances.ts';
 import { insertLabels } from './labels.ts';
@@ -92,9 +92,9 @@ export interface Applied {
 export class SandboxStore {
   readonly #database: Database;
   readonly #events: EventLog;
-  readonly #committed: (event: CaissonEvent) => void;
+  readonly #committed: EventListener;
 
-  constructor(database: Database, events: EventLog, committed: (event: CaissonEvent) => void) {
+  constructor(database: Database, events: EventLog, committed: EventListener) {
     this.#database = database;
     this.#events = events;
     this.#committed = committed;
@@ -121,7 +121,7 @@ export class SandboxStore {
       await takePlace(tx, sandbox.owner.tenant, sandbox.host, limits, now);
       return this.#tell(tx, row, null, null);
     });
-    this.#committed(applied.event);
+    this.#committed(applied.event, applied.sandbox);
     return applied;
   }
 
@@ -156,7 +156,7 @@ export class SandboxStore {
       }
       return this.#tell(tx, row, seen.state, step.action);
     });
-    this.#committed(applied.event);
+    this.#committed(applied.event, applied.sandbox);
     return applied;
   }
 
@@ -247,6 +247,20 @@ export class SandboxStore {
       .selectFrom('sandboxes')
       .selectAll()
       .where('state', '=', state)
+      .where('id', '>', after)
+      .orderBy('id')
+      .limit(limit)
+      .execute();
+    return rows.map(toSandbox);
+  }
+
+  /** Those that are ready and pause when nobody uses them, in pages by id. Few have it; the others are not read. */
+  async thatIdle(after: string, limit: number): Promise<Sandbox[]> {
+    const rows = await this.#database.db
+      .selectFrom('sandboxes')
+      .selectAll()
+      .where('state', '=', 'ready')
+      .where('policy', 'not like', '%"autoPauseSeconds":null%')
       .where('id', '>', after)
       .orderBy('id')
       .limit(limit)
