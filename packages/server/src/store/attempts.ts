@@ -3,6 +3,7 @@ import type { Selectable } from 'kysely';
 import type { Database, Queries } from './database.ts';
 import { isoTime, type SandboxRow } from './sandbox-row.ts';
 import type { AttemptTable } from './schema.ts';
+import { statement } from './statement.ts';
 
 export interface NewAttempt {
   readonly id: Id<'attempt'>;
@@ -66,18 +67,31 @@ export async function endAttempt(tx: Queries, id: string, outcome: AttemptOutcom
 
 /** Somebody took over what was made ahead: the inputs are theirs, and stand for the same blueprint. */
 export async function replaceInputs(tx: Queries, id: string, attempt: NewAttempt, tenant: string): Promise<void> {
-  await tx
-    .updateTable('attempts')
-    .set({
-      tenant,
-      spec: JSON.stringify(attempt.spec),
-      resolved_spec: JSON.stringify(attempt.resolvedSpec),
-      blueprint: JSON.stringify(attempt.blueprint),
-      blueprint_digest: attempt.blueprintDigest,
-    })
-    .where('id', '=', id)
-    .execute();
+  await updateInputs(tx, {
+    id,
+    tenant,
+    spec: JSON.stringify(attempt.spec),
+    resolvedSpec: JSON.stringify(attempt.resolvedSpec),
+    blueprint: JSON.stringify(attempt.blueprint),
+    digest: attempt.blueprintDigest,
+  });
 }
+
+interface Inputs {
+  readonly id: string;
+  readonly tenant: string;
+  readonly spec: string;
+  readonly resolvedSpec: string;
+  readonly blueprint: string;
+  readonly digest: string;
+}
+
+const updateInputs = statement((queries, { id, tenant, spec, resolvedSpec, blueprint, digest }: Inputs) =>
+  queries
+    .updateTable('attempts')
+    .set({ tenant, spec, resolved_spec: resolvedSpec, blueprint, blueprint_digest: digest })
+    .where('id', '=', id),
+);
 
 export class AttemptStore {
   readonly #database: Database;

@@ -18,18 +18,19 @@ import {
   transientStates,
   transition,
 } from '@caisson/contract';
-import { type CompiledQuery, sql } from 'kysely';
+import { sql } from 'kysely';
 import { type AttemptOutcome, endAttempt, insertAttempt, type NewAttempt } from './attempts.ts';
 import type { Database, Queries } from './database.ts';
-import type { EventLog } from './events.ts';
+import type { EventListener, EventLog } from './events.ts';
 import { type IdempotentRequest, insertIdempotency } from './idempotency.ts';
 import { endInstance, insertInstance, type NewInstance } from './instances.ts';
 import { insertLabels } from './labels.ts';
 import { givePlaceBack, type Limits, takePlace } from './limits.ts';
-import { rowOwner, type SandboxRow, toSandbox } from './sandbox-row.ts';
+import { newRow, rowOwner, type SandboxRow, toSandbox } from './sandbox-row.ts';
 import { inheritRules } from './sandbox-rules.ts';
 import { sandboxTransaction } from './sandbox-transaction.ts';
 import { requireSnapshot } from './snapshot-use.ts';
+import { statement } from './statement.ts';
 import { forgetToolCalls } from './tool-calls.ts';
 
 export interface NewSandbox {
@@ -92,10 +93,9 @@ export interface Applied {
 export class SandboxStore {
   readonly #database: Database;
   readonly #events: EventLog;
-  readonly #committed: (event: CaissonEvent) => void;
-  #getById: CompiledQuery<SandboxRow> | undefined;
+  readonly #committed: EventListener;
 
-  constructor(database: Database, events: EventLog, committed: (event: CaissonEvent) => void) {
+  constructor(database: Database, events: EventLog, committed: EventListener) {
     this.#database = database;
     this.#events = events;
     this.#committed = committed;
@@ -123,15 +123,13 @@ export class SandboxStore {
       await takePlace(tx, sandbox.owner.tenant, sandbox.host, limits, now);
       return this.#tell(tx, row, null, null);
     });
-    this.#committed(applied.event);
+    this.#committed(applied.event, applied.sandbox);
     return applied;
   }
 
   async get(id: string): Promise<Sandbox | undefined> {
-    // The hottest read of all: its text is made once.
-    this.#getById ??= this.#database.db.selectFrom('sandboxes').selectAll().where('id', '=', id).compile();
-    const { rows } = await this.#database.db.executeQuery<SandboxRow>({ ...this.#getById, parameters: [id] });
-    return rows[0] && toSandbox(rows[0]);
+    const [row] = await getById(this.#database.db, { id });
+    return row && toSandbox(row);
   }
 
   /**
@@ -160,7 +158,7 @@ export class SandboxStore {
       }
       return this.#tell(tx, row, seen.state, step.action);
     });
-    this.#committed(applied.event);
+    this.#committed(applied.event, applied.sandbox);
     return applied;
   }
 
@@ -251,6 +249,20 @@ export class SandboxStore {
       .selectFrom('sandboxes')
       .selectAll()
       .where('state', '=', state)
+      .where('id', '>', after)
+      .orderBy('id')
+      .limit(limit)
+      .execute();
+    return rows.map(toSandbox);
+  }
+
+  /** Those that are ready and pause when nobody uses them, in pages by id. Few have it; the others are not read. */
+  async thatIdle(after: string, limit: number): Promise<Sandbox[]> {
+    const rows = await this.#database.db
+      .selectFrom('sandboxes')
+      .selectAll()
+      .where('state', '=', 'ready')
+      .where('policy', 'not like', '%"autoPauseSeconds":null%')
       .where('id', '>', after)
       .orderBy('id')
       .limit(limit)
@@ -353,38 +365,9 @@ export class SandboxStore {
   }
 }
 
-function newRow(sandbox: NewSandbox, attempt: Id<'attempt'>, now: number) {
-  const { owner } = sandbox;
-  return {
-    id: sandbox.id,
-    tenant: owner.tenant,
-    project: owner.project,
-    principal: owner.principal,
-    scope: owner.scope ?? null,
-    name: sandbox.name,
-    slot: sandbox.slot,
-    profile_name: sandbox.profile?.name ?? null,
-    profile_version: sandbox.profile?.version ?? null,
-    state: 'requested',
-    incarnation: 1,
-    sequence: 1,
-    labels: JSON.stringify(sandbox.labels),
-    attempt,
-    driver: sandbox.driver,
-    host: sandbox.host,
-    blueprint_digest: sandbox.blueprintDigest,
-    persistence: sandbox.persistence,
-    notices: JSON.stringify(sandbox.notices),
-    created_at: now,
-    updated_at: now,
-    expires_at: sandbox.expiresAt,
-    policy: JSON.stringify(sandbox.policy),
-    origin_sandbox: sandbox.origin?.sandbox ?? null,
-    origin_snapshot: sandbox.origin?.snapshot ?? null,
-    head: sandbox.head ?? null,
-    pool: sandbox.pool ?? null,
-  };
-}
+const getById = statement((queries, { id }: { id: string }) =>
+  queries.selectFrom('sandboxes').selectAll().where('id', '=', id),
+);
 
 /** Where one that failed was to lead is remembered until something else is done. */
 function rollbackTarget(action: ActionName, { rollbackTo }: StepChange): { rollback_to?: string | null } {

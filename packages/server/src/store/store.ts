@@ -1,10 +1,9 @@
-import type { CaissonEvent } from '@caisson/contract';
 import { sql } from 'kysely';
 import { AttemptStore } from './attempts.ts';
 import { type Database, openPostgres, openSqlite } from './database.ts';
 import { EgressLog } from './egress-log.ts';
 import { EgressUsageStore } from './egress-usage.ts';
-import { EventLog } from './events.ts';
+import { type EventListener, EventLog } from './events.ts';
 import { IdempotencyStore } from './idempotency.ts';
 import { JobStore } from './jobs.ts';
 import { KeyStore } from './keys.ts';
@@ -37,7 +36,7 @@ export interface Store {
   readonly tenants: TenantStore;
   readonly hosts: HostStore;
   /** Called with every event of a sandbox soon after it is committed. For the order there are positions. */
-  onEvent(listener: (event: CaissonEvent) => void): () => void;
+  onEvent(listener: EventListener): () => void;
   /** Throws `database_unavailable` when the database does not answer. */
   ping(): Promise<void>;
   close(): Promise<void>;
@@ -54,12 +53,12 @@ export async function openStore(location: StoreLocation): Promise<Store> {
     await database.close().catch(() => {});
     throw error;
   }
-  const listeners = new Set<(event: CaissonEvent) => void>();
+  const listeners = new Set<EventListener>();
   const events = new EventLog(database, installation);
-  const publish = (event: CaissonEvent) => {
+  const publish: EventListener = (event, sandbox) => {
     for (const listener of listeners) {
       try {
-        listener(event);
+        listener(event, sandbox);
       } catch (error) {
         // What is committed is done, whatever a listener makes of it.
         process.emitWarning(error instanceof Error ? error : String(error));

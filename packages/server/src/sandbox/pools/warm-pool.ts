@@ -2,7 +2,7 @@ import { CaissonError, type Id, type Pool, profileRef, type ResolvedProfile } fr
 import type { Driver } from '../../drivers/driver.ts';
 import { secretsIn } from '../../network/secrets/inside-secrets.ts';
 import { chooseDriver } from '../../routing/choose-driver.ts';
-import type { PoolBounds } from '../../store/pools.ts';
+import type { ClaimableMember, PoolBounds } from '../../store/pools.ts';
 import { type Composed, compose } from '../compose.ts';
 import { PoolDemand, wantedSize } from './pool-demand.ts';
 
@@ -24,8 +24,7 @@ export interface PoolPlan {
   readonly key: string;
 }
 
-export interface PoolMember {
-  readonly id: Id<'sandbox'>;
+export interface PoolMember extends ClaimableMember {
   readonly madeAt: number;
   /** The digest of the image that its files began from. */
   readonly image: string | undefined;
