@@ -5,6 +5,7 @@ import { coldBenchmark } from './cold.ts';
 import { execBenchmark } from './exec.ts';
 import { guestBenchmark } from './guest.ts';
 import { idleBenchmark } from './idle.ts';
+import { previewBenchmark } from './preview.ts';
 import { Report } from './report.ts';
 import { specBenchmark } from './spec.ts';
 import { createBenchmark, startBenchmark } from './start.ts';
@@ -25,6 +26,7 @@ const benchmarks = [
   transferBenchmark,
   travelBenchmark,
   idleBenchmark,
+  previewBenchmark,
 ];
 
 const options = { json: { type: 'string' }, thousand: { type: 'boolean', default: false } } as const;

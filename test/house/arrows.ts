@@ -33,7 +33,7 @@ export const externalDependencies: Record<string, readonly string[]> = {
  * import besides itself. `main` is the only wiring and may import everything.
  */
 export const serverArrows: Record<string, readonly string[]> = {
-  api: ['sandbox', 'snapshot-content', 'tenancy', 'events', 'telemetry', 'documents', 'profiles', 'store'],
+  api: ['sandbox', 'preview', 'snapshot-content', 'tenancy', 'events', 'telemetry', 'documents', 'profiles', 'store'],
   sandbox: [
     'tenancy',
     'routing',
@@ -49,6 +49,7 @@ export const serverArrows: Record<string, readonly string[]> = {
     'turns',
   ],
   'snapshot-content': ['sandbox', 'tenancy', 'routing', 'images', 'drivers', 'storage', 'store', 'profiles'],
+  preview: ['sandbox', 'store', 'tenancy', 'telemetry'],
   routing: ['drivers', 'telemetry'],
   images: ['store', 'storage', 'drivers', 'telemetry'],
   drivers: ['isolation', 'turns'],

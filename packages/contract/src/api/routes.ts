@@ -1,5 +1,6 @@
 import { fileRoutes } from './file-routes.ts';
 import { poolRoutes } from './pool-routes.ts';
+import { portRoutes } from './port-routes.ts';
 import { processRoutes } from './process-routes.ts';
 import type { IsJson, Route } from './route.ts';
 import { sandboxRoutes } from './sandbox-routes.ts';
@@ -16,6 +17,7 @@ export const routes = {
   ...snapshotRoutes,
   ...snapshotContentRoutes,
   ...toolRoutes,
+  ...portRoutes,
   ...poolRoutes,
   ...systemRoutes,
 } as const satisfies Record<string, Route>;

@@ -27,7 +27,10 @@ export const networkRulesSchema = z.strictObject({
   allow: entries,
   deny: entries,
   limits: networkLimitsSchema,
-  secrets: z.array(z.string().min(1).max(255)).max(100).describe('names of stored secrets that are put in on the way out'),
+  secrets: z
+    .array(z.string().min(1).max(255))
+    .max(100)
+    .describe('names of stored secrets that are put in on the way out'),
 });
 
 export type NetworkRules = z.infer<typeof networkRulesSchema>;

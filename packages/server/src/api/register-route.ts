@@ -10,6 +10,7 @@ import type { HttpOptions } from './http-options.ts';
 import { idempotentRequest, runOnce } from './idempotent.ts';
 import { parseRequest } from './parse-request.ts';
 import { poolHandlers } from './pool-handlers.ts';
+import { portHandlers } from './port-handlers.ts';
 import { processHandlers } from './process-handlers.ts';
 import { eventHandlers, sandboxHandlers } from './sandbox-handlers.ts';
 import { snapshotContentHandlers } from './snapshot-content-handlers.ts';
@@ -28,6 +29,7 @@ const handlers: Handlers = {
   ...snapshotHandlers,
   ...snapshotContentHandlers,
   ...toolHandlers,
+  ...portHandlers,
   ...eventHandlers,
   ...poolHandlers,
   ...systemHandlers,

@@ -27,6 +27,7 @@ export interface Schema {
   snapshots: SnapshotTable;
   processes: ProcessTable;
   tool_calls: ToolCallTable;
+  shared_ports: SharedPortTable;
   ledger: LedgerTable;
   pools: { profile: string; min_members: number; max_members: number; updated_at: number };
 }
@@ -201,6 +202,18 @@ export interface ToolCallTable {
   request_hash: string;
   answer: string | null;
   created_at: number;
+}
+
+export interface SharedPortTable {
+  sandbox: string;
+  port: number;
+  /** New with each open after a close: what was signed for another one counts no more. */
+  share: string;
+  visibility: string;
+  host_header: string;
+  /** Of a private one. */
+  token_hash: string | null;
+  opened_at: number;
 }
 
 /** Double entry: every movement is two rows of one `transfer` whose amounts add up to nothing. Micro-units. */

@@ -9,6 +9,7 @@ import { KeyStore } from './keys.ts';
 import { migrate } from './migrate.ts';
 import { PoolStore } from './pools.ts';
 import { SandboxStore } from './sandboxes.ts';
+import { SharedPortStore } from './shared-ports.ts';
 import { SnapshotStore } from './snapshots.ts';
 import { HostStore, TenantStore } from './tenants.ts';
 import { ToolCallStore } from './tool-calls.ts';
@@ -21,6 +22,7 @@ export interface Store {
   readonly attempts: AttemptStore;
   readonly snapshots: SnapshotStore;
   readonly toolCalls: ToolCallStore;
+  readonly sharedPorts: SharedPortStore;
   readonly pools: PoolStore;
   readonly events: EventLog;
   readonly jobs: JobStore;
@@ -66,6 +68,7 @@ export async function openStore(location: StoreLocation): Promise<Store> {
     attempts: new AttemptStore(database),
     snapshots: new SnapshotStore(database, events, publish),
     toolCalls: new ToolCallStore(database),
+    sharedPorts: new SharedPortStore(database),
     pools: new PoolStore(database, events, publish),
     jobs: new JobStore(database),
     keys: new KeyStore(database),
