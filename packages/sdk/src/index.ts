@@ -19,8 +19,11 @@ export {
   type GrepMatch,
   hasCode,
   type JsonRouteName,
+  type ListedPort,
+  type OpenedPort,
   type Owner,
   type Pool,
+  type PortLink,
   type ProcessExit,
   type ProcessRecord,
   type Profile,
@@ -30,6 +33,7 @@ export {
   type SandboxState,
   type SandboxStats,
   type Scope,
+  type SharedPort,
   type SignalName,
   type Snapshot,
   type StartProcess,
@@ -62,6 +66,8 @@ export type { Keys, NewKey } from './keys.ts';
 export type { OutputChunk } from './output-cursor.ts';
 export type { Page } from './pages.ts';
 export type { PoolBounds, Pools } from './pools.ts';
+export type { PortConnection } from './port-connection.ts';
+export type { Ports } from './ports.ts';
 export type { Process, WaitOptions } from './process.ts';
 export type { Processes } from './processes.ts';
 export type { Profiles } from './profiles.ts';

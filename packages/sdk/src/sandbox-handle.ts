@@ -13,6 +13,7 @@ import type { Connection } from './connection.ts';
 import type { EventOptions } from './events.ts';
 import { type ExecOptions, exec, type RunOptions, type RunResult, run } from './exec.ts';
 import { Files } from './files.ts';
+import { Ports } from './ports.ts';
 import { Processes } from './processes.ts';
 import type { ForkRequest, RollbackOptions, Sandboxes } from './sandboxes.ts';
 import { Tools } from './tools.ts';
@@ -35,6 +36,7 @@ export class SandboxHandle {
   readonly processes: Processes;
   readonly files: Files;
   readonly tools: Tools;
+  readonly ports: Ports;
   #record: Sandbox;
   readonly #sandboxes: Sandboxes;
   readonly #connection: Connection;
@@ -46,6 +48,7 @@ export class SandboxHandle {
     this.processes = new Processes(connection, record.id);
     this.files = new Files(connection, record.id);
     this.tools = new Tools(connection, record.id);
+    this.ports = new Ports(connection, record.id);
   }
 
   /** The whole record. */

@@ -28,15 +28,15 @@ export const openPortSchema = z.strictObject({
 
 export type OpenPort = z.input<typeof openPortSchema>;
 
-/** What may be sent ahead of what a client of `port.connect` has acknowledged. */
+/** What either side of `port.connect` may send ahead of what the other has acknowledged. */
 export const portWindowBytes = 1024 * 1024;
 
 /**
  * Ports inside a sandbox, and how they are reached from outside.
  *
  * `port.connect` carries one connection: binary messages are its bytes, and an empty one ends that direction while the
- * other goes on. With `acks` the client says as text how many bytes it has taken in all, and no more than a window is
- * sent ahead of that: a browser cannot hold a WebSocket back otherwise.
+ * other goes on. With `acks` each side says as text how many bytes it has taken in all, and the other sends no more than a
+ * window ahead of that: a browser cannot hold a WebSocket back otherwise.
  */
 export const portRoutes = {
   'port.list': route({
@@ -103,7 +103,7 @@ export const portRoutes = {
     scope: 'use',
     owned: 'sandbox',
     params,
-    query: z.strictObject({ acks: z.stringbool().default(false).describe('the client says what it has taken') }),
+    query: z.strictObject({ acks: z.stringbool().default(false).describe('both sides say what they have taken') }),
     responses: { 101: byteAnswer },
     webSocket: true,
   }),

@@ -10,6 +10,8 @@ const pingMs = 15_000;
 /** How long a peer may take to say goodbye, and to read what was sent before. */
 const goodbyeMs = 5_000;
 const highWaterBytes = 512 * 1024;
+/** What the port has taken is told in steps of this. */
+const ackBytes = portWindowBytes / 4;
 
 export const connectPort: SocketHandler<'port.connect'> = async (context, call) => {
   const { params, query, shutdown } = call;
@@ -53,7 +55,7 @@ function carry(socket: WebSocket, stream: Duplex, until: readonly AbortSignal[],
   stream.once('error', () => close(1011, 'the connection broke'));
   stream.once('close', () => close(1000, ''));
   const acknowledged = toClient(socket, stream, acks);
-  fromClient(socket, stream, acknowledged, () => close(1008, 'not understood'));
+  fromClient(socket, stream, acks, acknowledged, () => close(1008, 'not understood'));
 }
 
 /** Gives how to take what the client says of what it has got. */
@@ -90,11 +92,22 @@ function toClient(socket: WebSocket, stream: Duplex, acks: boolean): (total: num
 function fromClient(
   socket: WebSocket,
   stream: Duplex,
+  acks: boolean,
   acknowledged: (total: number) => boolean,
   refuse: () => void,
 ): void {
   let hasEnded = false;
   let waiting = 0;
+  let accepted = 0;
+  let told = 0;
+  const accept = (size: number) => {
+    accepted += size;
+    waiting -= size;
+    if (waiting <= portWindowBytes && socket.isPaused) socket.resume();
+    if (!acks || (waiting > 0 && accepted - told < ackBytes) || socket.readyState !== socket.OPEN) return;
+    told = accepted;
+    socket.send(String(accepted));
+  };
   socket.on('message', (data: RawData, isBinary: boolean) => {
     const bytes = data as Buffer;
     if (!isBinary) {
@@ -110,11 +123,9 @@ function fromClient(
     if (hasEnded) return refuse();
     if (!stream.writable) return;
     waiting += bytes.length;
-    // Not at once: acknowledgements come on the same socket, and what waits for them may be what keeps this waiting.
+    // Who keeps to the window is never held up: its acknowledgements come on the same socket, and what waits for them may
+    // be what keeps this waiting.
     if (waiting > portWindowBytes) socket.pause();
-    stream.write(bytes, () => {
-      waiting -= bytes.length;
-      if (waiting <= portWindowBytes && socket.isPaused) socket.resume();
-    });
+    stream.write(bytes, () => accept(bytes.length));
   });
 }

@@ -140,12 +140,12 @@ export class Exchange implements ConnectionUser, LiveVisit {
   failed(error: Error, untouched: boolean): void {
     if (this.#isOver) {
       this.#connection = undefined;
-      return this.#end.over(undefined);
+      return void this.#end.over(undefined);
     }
     const wasKept = (this.#connection?.uses ?? 0) > 1;
     this.#connection?.destroy();
     this.#connection = undefined;
-    if (untouched && wasKept && this.mayRepeat) return this.#end.again();
+    if (untouched && wasKept && this.mayRepeat) return void this.#end.again();
     this.#abort(error);
   }
 

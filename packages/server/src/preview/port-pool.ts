@@ -24,7 +24,7 @@ export class PortPool {
   give(sandbox: string, port: number, connection: PortConnection): void {
     const ports = this.#idle.get(sandbox) ?? new Map<number, PortConnection[]>();
     const waiting = ports.get(port) ?? [];
-    if (!connection.isReusable || waiting.length >= maxIdle) return connection.destroy();
+    if (!connection.isReusable || waiting.length >= maxIdle) return void connection.destroy();
     connection.idleSince = performance.now();
     waiting.push(connection);
     if (waiting.length === 1) {

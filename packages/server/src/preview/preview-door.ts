@@ -65,7 +65,7 @@ export class PreviewDoor {
 
   serve(target: PreviewTarget, request: IncomingMessage, response: ServerResponse): void {
     if (target.prefix !== '' && request.url?.charAt(target.prefix.length) !== '/')
-      return redirectToFolder(target, request, response);
+      return void redirectToFolder(target, request, response);
     const begunAt = performance.now();
     response.once('finish', () =>
       this.#context.metrics.request('preview', response.statusCode, (performance.now() - begunAt) / 1000),
@@ -158,7 +158,7 @@ export class PreviewDoor {
         (error) => exchange.failed(error, false),
       );
     };
-    if (!this.#live.enter(exchange)) return exchange.failed(new CaissonError('too_many_streams'), false);
+    if (!this.#live.enter(exchange)) return void exchange.failed(new CaissonError('too_many_streams'), false);
     const waiting = this.#reach.waiting(target, exchange.mayRepeat);
     if (waiting) exchange.run(waiting);
     else dial();
@@ -181,7 +181,7 @@ export class PreviewDoor {
         this.#live.leave(tunnel);
       },
     });
-    if (!this.#live.enter(tunnel)) return tunnel.failed(new CaissonError('too_many_streams'));
+    if (!this.#live.enter(tunnel)) return void tunnel.failed(new CaissonError('too_many_streams'));
     this.#reach.dial(target).then(
       (connection) => tunnel.run(connection),
       (error) => tunnel.failed(error),

@@ -38,7 +38,6 @@ const dropped = new Set([
   'forwarded',
 ]);
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it looks for.
 const breaking = /[\r\n\0]/;
 
 /**

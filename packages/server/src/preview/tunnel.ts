@@ -57,7 +57,7 @@ export class Tunnel implements ConnectionUser, LiveVisit {
   }
 
   run(connection: PortConnection): void {
-    if (this.#isOver) return connection.destroy();
+    if (this.#isOver) return void connection.destroy();
     this.#connection = connection;
     connection.use(this, this.#facts.method, true);
     connection.stream.write(requestHead(this.#facts), 'latin1');
@@ -125,7 +125,7 @@ export class Tunnel implements ConnectionUser, LiveVisit {
   look(now: number): void {
     const still = now - this.#progressAt;
     if (!this.#hasAnswer && this.#connection && still > answerMs)
-      return this.failed(new CaissonError('request_timeout', 'the port did not answer in time'));
+      return void this.failed(new CaissonError('request_timeout', 'the port did not answer in time'));
     const isUnread = this.#client.writableNeedDrain || this.#connection?.stream.writableNeedDrain === true;
     if (still > (isUnread ? unreadMs : silentMs)) this.cut();
   }
