@@ -13,6 +13,7 @@ import { addKeys } from './commands/keys.ts';
 import { addList } from './commands/list.ts';
 import { addLogs } from './commands/logs.ts';
 import { addPool } from './commands/pool.ts';
+import { addPort } from './commands/port.ts';
 import { addKill, addPs } from './commands/processes.ts';
 import { addProfile } from './commands/profile.ts';
 import { addServe } from './commands/serve.ts';
@@ -66,6 +67,7 @@ export function buildProgram(invocation: Invocation, screen: Screen, outcome: { 
   addCp(program, context);
   addFiles(program, context);
   addTool(program, context);
+  addPort(program, context);
   addTravel(program, context);
   addSnapshotContent(addSnapshots(program, context), context);
   addEvents(program, context);
