@@ -19,8 +19,9 @@ export class PreviewWorld {
     this.runtime = runtime;
   }
 
-  async start(): Promise<void> {
-    await this.world.start();
+  /** `more`: what else `caisson serve` is given. */
+  async start(more: readonly string[] = []): Promise<void> {
+    await this.world.start(more);
     await this.#makeKey('ada', acme);
     await this.#makeKey('looker', { ...acme, principal: 'eve', scope: 'read' });
     await this.#makeKey('stranger', { ...acme, tenant: 'evil', scope: 'admin' });

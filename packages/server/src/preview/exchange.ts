@@ -112,11 +112,11 @@ export class Exchange implements ConnectionUser, LiveVisit {
     if (this.#response.write(bytes) || this.#isDraining) return;
     this.#isDraining = true;
     this.#progressAt = performance.now();
-    const { stream } = this.#connection ?? {};
-    stream?.pause();
+    this.#connection?.stream.pause();
     this.#response.once('drain', () => {
       this.#isDraining = false;
-      stream?.resume();
+      this.#progressAt = performance.now();
+      this.#connection?.stream.resume();
     });
   }
 
@@ -131,6 +131,8 @@ export class Exchange implements ConnectionUser, LiveVisit {
       const connection = this.#connection;
       this.#connection = undefined;
       connection?.release();
+      // The end may have come in the same piece as what the client has yet to read: the next one waits for nobody.
+      connection?.stream.resume();
       // A request that was not sent to its end leaves the connection in the middle of it.
       if (!this.#isSent) connection?.destroy();
       this.#end.over(this.#isSent ? connection : undefined);

@@ -47,11 +47,8 @@ export function visibleError(error: unknown, sandbox: string, port: number): Cai
       return nothingHere();
     case 'port_refused':
       return new CaissonError('port_refused', `nothing listens on port ${port} in ${sandbox}`);
-    case 'request_timeout':
-    case 'port_answer_invalid':
-      return new CaissonError(error.code, error.message);
     default:
-      return new CaissonError(error.code, `${sandbox}: ${error.message}`);
+      return new CaissonError(error.code, error.message);
   }
 }
 
