@@ -6,7 +6,7 @@ import type { WebSocketLike } from './web-socket.ts';
 const ackBytes = portWindowBytes / 4;
 const messageBytes = 64 * 1024;
 
-type Params = { readonly id: string; readonly port: number };
+type Params = { readonly id: string; readonly port: string };
 
 /**
  * One connection to a port inside a sandbox. Iterate over it for what comes, once; the iteration ends when the port has
@@ -109,6 +109,7 @@ export async function openPortConnection(
   const made = new PortConnection(socket);
   const abort = () => socket.close();
   signal?.addEventListener('abort', abort, { once: true });
+  socket.addEventListener('close', () => signal?.removeEventListener('abort', abort));
   try {
     await opened(socket);
     return made;

@@ -64,7 +64,7 @@ export class Ports {
     return openPortConnection(this.#connection, this.#params(port), options.signal);
   }
 
-  #params(port: number): { readonly id: string; readonly port: number } {
-    return { id: this.#sandbox, port };
+  #params(port: number): { readonly id: string; readonly port: string } {
+    return { id: this.#sandbox, port: String(port) };
   }
 }

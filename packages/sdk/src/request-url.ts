@@ -20,8 +20,7 @@ export function requestUrl(
 }
 
 /** `.` and `..` survive every encoding and would make another route of this one. */
-function segment(name: string, given: unknown): string {
-  const value = typeof given === 'number' && Number.isFinite(given) ? String(given) : given;
+function segment(name: string, value: unknown): string {
   if (typeof value === 'string' && !['', '.', '..'].includes(value) && !/\p{Surrogate}/u.test(value)) {
     return encodeURIComponent(value);
   }

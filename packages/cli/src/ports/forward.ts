@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import { CaissonError } from '@caisson/contract';
 import type { PortConnection, SandboxHandle } from '@caisson/sdk';
@@ -18,6 +19,8 @@ export async function forward(
   const { screen } = context;
   const sandbox = await findSandbox(await context.connect(options, { webSockets: true }), ref);
   const ending = new AbortController();
+  // Each connection listens to it.
+  setMaxListeners(0, ending.signal);
   const forwarder = new Forwarder(sandbox, ports.inside, ending.signal, (text) => screen.note(text));
   const local = await forwarder.listen(options.bind, ports.local);
   const from = `${options.bind.includes(':') ? `[${options.bind}]` : options.bind}:${local}`;

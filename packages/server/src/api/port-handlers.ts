@@ -38,7 +38,7 @@ export const portHandlers: Handlers<keyof typeof portRoutes> = {
   },
 
   'port.connect': async (context, call) => {
-    await context.sandboxes.own(call.caller, call.params.id);
+    await context.guests.of(call.caller, call.params.id, 'use', call);
     throw new CaissonError('websocket_needed');
   },
 };
