@@ -82,6 +82,31 @@ export function describePreviewAttacks(runtime: PreviewRuntime): void {
       expect((await visit({ url: next, headers: from() })).status).toBe(401);
     });
 
+    test('the cookie of a port counts for nothing that a page of a neighbour asks for', async () => {
+      const { cookie } = await enter((await ours.ports.link(3000)).url ?? '');
+      const status = async (headers: Record<string, string>) =>
+        (await visit({ url: at(mine, '/'), headers: from({ cookie, ...headers }) })).status;
+      expect(await status({ origin: new URL(mine.url ?? '').origin })).toBe(200);
+      expect(await status({ origin: new URL(other.url ?? '').origin })).toBe(401);
+      expect(await status({ 'sec-fetch-site': 'same-site', referer: other.url ?? '' })).toBe(401);
+      const { host, port } = new URL(mine.url ?? '');
+      const headers = { host, cookie, origin: new URL(other.url ?? '').origin };
+      const socket = new WebSocket(`ws://127.0.0.1:${port}/chat`, { headers });
+      expect(await new Promise((resolve) => socket.once('error', (error) => resolve(error.message)))).toContain('401');
+    });
+
+    test('what came with a key ends with the key', async () => {
+      const key = await world.makeKey('short');
+      const { url = '' } = mine;
+      const events = await open({ url: at({ url }, '/events'), headers: from({ 'x-api-key': key.secret }) });
+      events.on('error', () => {});
+      events.resume();
+      const cut = new Promise((resolve) => events.once('close', resolve));
+      await world.revoke(key.id);
+      await cut;
+      expect((await visit({ url: at(mine, '/'), headers: from({ 'x-api-key': key.secret }) })).status).toBe(401);
+    });
+
     test('cookies of a sandbox, of its neighbours and of the host stay apart in the path form', async () => {
       const set = await visit({
         url: byPath(mine, '/set?c=sid=secret;Path=/;Domain=localhost'),

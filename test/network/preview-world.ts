@@ -22,9 +22,13 @@ export class PreviewWorld {
   /** `more`: what else `caisson serve` is given. */
   async start(more: readonly string[] = []): Promise<void> {
     await this.world.start(more);
-    await this.#makeKey('ada', acme);
-    await this.#makeKey('looker', { ...acme, principal: 'eve', scope: 'read' });
-    await this.#makeKey('stranger', { ...acme, tenant: 'evil', scope: 'admin' });
+    const owners = {
+      ada: acme,
+      looker: { ...acme, principal: 'eve', scope: 'read' },
+      boss: { ...acme, principal: 'boss', scope: 'admin' },
+      stranger: { ...acme, tenant: 'evil', scope: 'admin' },
+    };
+    for (const [name, owner] of Object.entries(owners)) this.keys[name] = (await this.makeKey(name, owner)).secret;
   }
 
   async close(): Promise<void> {
@@ -54,9 +58,13 @@ export class PreviewWorld {
     await sandbox.ports.wait(3001, { timeoutSeconds: 30 });
   }
 
-  async #makeKey(name: string, owner: object): Promise<void> {
-    const answer = await request(`${this.world.folder}/server.sock`, 'POST', '/v1/keys', { name, ...owner });
-    this.keys[name] = String(answer.body.secret);
+  async makeKey(name: string, owner: object = acme): Promise<{ id: string; secret: string }> {
+    const { body } = await request(`${this.world.folder}/server.sock`, 'POST', '/v1/keys', { name, ...owner });
+    return { id: String(body.id), secret: String(body.secret) };
+  }
+
+  async revoke(key: string): Promise<void> {
+    await this.client('boss').keys.revoke(key);
   }
 }
 

@@ -19,8 +19,6 @@ export async function forward(
   const { screen } = context;
   const sandbox = await findSandbox(await context.connect(options, { webSockets: true }), ref);
   const ending = new AbortController();
-  // Each connection listens to it.
-  setMaxListeners(0, ending.signal);
   const forwarder = new Forwarder(sandbox, ports.inside, ending.signal, (text) => screen.note(text));
   const local = await forwarder.listen(options.bind, ports.local);
   const from = `${options.bind.includes(':') ? `[${options.bind}]` : options.bind}:${local}`;
@@ -47,6 +45,8 @@ export class Forwarder {
     this.#sandbox = sandbox;
     this.#port = port;
     this.#signal = signal;
+    // Each connection listens to it.
+    setMaxListeners(0, signal);
     this.#note = note;
     this.#server = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (socket) => this.#take(socket));
   }

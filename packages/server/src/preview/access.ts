@@ -2,17 +2,23 @@ import { timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Sandbox } from '@caisson/contract';
 import type { PortShare } from '../store/shared-ports.ts';
-import { canSee } from '../tenancy/caller.ts';
+import { type Caller, canSee } from '../tenancy/caller.ts';
 import type { Keys } from '../tenancy/keys.ts';
 import { passesIn } from './cookies.ts';
+import { isForeignPage } from './foreign-page.ts';
 import { GuessLimit } from './guess-limit.ts';
-import type { PreviewTarget } from './preview-address.ts';
+import type { PreviewAddresses, PreviewTarget } from './preview-address.ts';
 import { queryValue } from './request-head.ts';
 import { tokenHash } from './shared-ports.ts';
 import type { PassSigner, PassSubject } from './signed-pass.ts';
 
 /** What a request is let do. `enter`: it came with something in its URL, and gets a cookie in place of it. */
-export type Verdict = { readonly kind: 'in' } | { readonly kind: 'enter'; readonly until: number } | Refused;
+export type Verdict = Inside | { readonly kind: 'enter'; readonly until: number } | Refused;
+export interface Inside {
+  readonly kind: 'in';
+  /** Whose key it came with: what lasts ends with it. */
+  readonly caller?: Caller;
+}
 export interface Refused {
   readonly kind: 'refused' | 'wait';
 }
@@ -46,14 +52,16 @@ const noShare: PortShare = {
 export class Access {
   readonly #signer: PassSigner;
   readonly #keys: Keys;
+  readonly #addresses: PreviewAddresses;
   /** Cookies that were checked already, with the second of their end; of a share that is over nobody asks again. */
   readonly #remembered = new Map<string, number>();
   readonly #byAddress = new GuessLimit({ burst: 60, perSecond: 1 });
   readonly #byPort = new GuessLimit({ burst: 300, perSecond: 10 });
 
-  constructor(signer: PassSigner, keys: Keys) {
+  constructor(signer: PassSigner, keys: Keys, addresses: PreviewAddresses) {
     this.#signer = signer;
     this.#keys = keys;
+    this.#addresses = addresses;
   }
 
   judge(
@@ -67,17 +75,19 @@ export class Access {
     const share = known?.share ?? noShare;
     const subject: PassSubject = { sandbox: target.sandbox, port: target.port, share: share.share };
     const isThere = known !== undefined;
-    if (isThere && this.#remembers(subject, headers.cookie) && !url.includes('aisson')) return inside;
+    const isForeign = isForeignPage(headers, target, this.#addresses);
+    const cookie = isForeign ? undefined : headers.cookie;
+    if (isThere && this.#remembers(subject, cookie) && !url.includes('aisson')) return inside;
     const place = `${target.sandbox}:${target.port}`;
     if (this.#byAddress.isOver(address)) return wait;
     const guesses = headers['x-caisson-preview-token'] !== undefined || url.includes('aisson');
     if (guesses && this.#byPort.isOver(place)) return wait;
-    const verdict = this.#withPass(subject, share, request);
+    const verdict = this.#withPass(subject, share, request, cookie);
     if (verdict !== undefined && isThere) return verdict;
     const secret = keyIn(headers);
     if (secret === undefined || !known) return this.#miss(address, place);
     return this.#keys.authenticate(secret).then(
-      (caller) => (canSee(caller, known.sandbox.owner) ? inside : this.#miss(address, place)),
+      (caller) => (canSee(caller, known.sandbox.owner) ? { kind: 'in', caller } : this.#miss(address, place)),
       () => this.#miss(address, place),
     );
   }
@@ -90,6 +100,7 @@ export class Access {
     subject: PassSubject,
     share: PortShare,
     { headers, url, method }: { headers: IncomingHttpHeaders; url: string; method: string },
+    cookie: string | undefined,
   ): Verdict | undefined {
     const now = Math.floor(Date.now() / 1000);
     // What is in the URL is taken out of it: it would stay in histories, logs and referrers.
@@ -102,7 +113,7 @@ export class Access {
       return mayEnter ? { kind: 'enter', until: now + tokenSeconds } : inside;
     const given = headers['x-caisson-preview-token'];
     if (typeof given === 'string' && isToken(given, share)) return inside;
-    for (const pass of passesIn(headers.cookie)) {
+    for (const pass of passesIn(cookie)) {
       const end = this.#signer.verify('cookie', subject, pass);
       if (end === undefined) continue;
       this.#remember(subject, pass, end);

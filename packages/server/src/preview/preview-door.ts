@@ -5,12 +5,13 @@ import type { Guests } from '../sandbox/guests.ts';
 import type { PortShare } from '../store/shared-ports.ts';
 import type { Logger } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
+import type { Caller } from '../tenancy/caller.ts';
 import type { Keys } from '../tenancy/keys.ts';
 import { Access, type Verdict } from './access.ts';
 import { passCookie } from './cookies.ts';
 import { bodyOf, Exchange, type ExchangeEnd, type ExchangeFacts } from './exchange.ts';
 import { addressKey } from './guess-limit.ts';
-import { LiveVisits, type VisitBounds } from './live-visits.ts';
+import { type LiveVisit, LiveVisits, type VisitBounds } from './live-visits.ts';
 import { PortReach } from './port-reach.ts';
 import type { PreviewAddresses, PreviewTarget } from './preview-address.ts';
 import { nothingHere, refusalPage, visibleError } from './refusal-page.ts';
@@ -39,6 +40,8 @@ interface Asked {
   readonly visitor: Visitor;
   readonly share: PortShare;
   readonly path: string;
+  /** Whose key it came with. */
+  readonly caller: Caller | undefined;
 }
 
 /** Where visitors of previews come in: who they are, whether they may, and on to the port. */
@@ -50,7 +53,7 @@ export class PreviewDoor {
 
   constructor(context: PreviewDoorContext) {
     this.#context = context;
-    this.#access = new Access(context.signer, context.keys);
+    this.#access = new Access(context.signer, context.keys, context.addresses);
     this.#reach = new PortReach(context.ports, context.guests, context.shutdown);
     this.#live = new LiveVisits(context.bounds);
     context.ports.onClosed = (sandbox, port) => this.#live.cut(sandbox, port);
@@ -106,7 +109,8 @@ export class PreviewDoor {
         if (decided.kind === 'refused' || !share) return refuse(nothingHere());
         if (path === null)
           return refuse(new CaissonError('request_invalid', 'the target of the request is not a path'));
-        then({ target, visitor, share, path }, decided);
+        const caller = decided.kind === 'in' ? decided.caller : undefined;
+        then({ target, visitor, share, path, caller }, decided);
       };
       if (verdict instanceof Promise) return verdict.then(decide).catch(refuse);
       return decide(verdict);
@@ -136,6 +140,7 @@ export class PreviewDoor {
     const end: ExchangeEnd = {
       over: (connection) => {
         endVisit();
+        endWatch();
         this.#live.leave(exchange);
         if (connection) this.#reach.giveBack(target, connection);
       },
@@ -149,6 +154,7 @@ export class PreviewDoor {
       addressKey(asked.visitor.address),
       end,
     );
+    let endWatch = () => {};
     const dial = () => {
       this.#reach.dial(target).then(
         (connection) => {
@@ -159,6 +165,7 @@ export class PreviewDoor {
       );
     };
     if (!this.#live.enter(exchange)) return void exchange.failed(new CaissonError('too_many_streams'), false);
+    endWatch = this.#watch(asked.caller, exchange);
     const waiting = this.#reach.waiting(target, exchange.mayRepeat);
     if (waiting) exchange.run(waiting);
     else dial();
@@ -178,14 +185,37 @@ export class PreviewDoor {
       refuse,
       over: () => {
         endVisit();
+        endWatch();
         this.#live.leave(tunnel);
       },
     });
+    let endWatch = () => {};
     if (!this.#live.enter(tunnel)) return void tunnel.failed(new CaissonError('too_many_streams'));
+    endWatch = this.#watch(asked.caller, tunnel);
     this.#reach.dial(target).then(
       (connection) => tunnel.run(connection),
       (error) => tunnel.failed(error),
     );
+  }
+
+  /** What came with a key ends with it; gives how to stop looking. */
+  #watch(caller: Caller | undefined, visit: LiveVisit): () => void {
+    if (!caller) return () => {};
+    let stop = () => {};
+    let isOver = false;
+    this.#context.keys.watch(caller).then(
+      (key) => {
+        stop = key.stop;
+        if (isOver) return stop();
+        if (key.signal.aborted) visit.cut();
+        else key.signal.addEventListener('abort', () => visit.cut(), { once: true });
+      },
+      () => visit.cut(),
+    );
+    return () => {
+      isOver = true;
+      stop();
+    };
   }
 
   #facts({ target, visitor, share, path }: Asked, request: IncomingMessage): ExchangeFacts {

@@ -29,14 +29,15 @@ export function createPreviewServer(door: PreviewDoor): Server {
     },
   );
   server.on('upgrade', (request: IncomingMessage, stream: Duplex, head: Buffer) => {
+    stream.on('error', () => {});
     const target = door.find(request, true);
     if (!target) return stream.destroy();
     if (isIdleOffer(request)) return ignoreUpgrade(server, request, stream, head);
     door.upgrade(target, request, stream, head);
   });
   server.on('clientError', (_, socket) => {
-    if (socket.writable) socket.end('HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n');
-    else socket.destroy();
+    if (!socket.writable) return socket.destroy();
+    socket.end('HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n', () => socket.destroy());
   });
   boundConnections(server);
   return server;
