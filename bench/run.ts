@@ -6,6 +6,7 @@ import { egressBenchmark } from './egress.ts';
 import { execBenchmark } from './exec.ts';
 import { guestBenchmark } from './guest.ts';
 import { idleBenchmark } from './idle.ts';
+import { previewBenchmark } from './preview.ts';
 import { Report } from './report.ts';
 import { specBenchmark } from './spec.ts';
 import { createBenchmark, startBenchmark } from './start.ts';
@@ -27,6 +28,7 @@ const benchmarks = [
   travelBenchmark,
   egressBenchmark,
   idleBenchmark,
+  previewBenchmark,
 ];
 
 const options = { json: { type: 'string' }, thousand: { type: 'boolean', default: false } } as const;

@@ -15,6 +15,7 @@ import { addList } from './commands/list.ts';
 import { addLogs } from './commands/logs.ts';
 import { addNetwork } from './commands/network.ts';
 import { addPool } from './commands/pool.ts';
+import { addPort } from './commands/port.ts';
 import { addKill, addPs } from './commands/processes.ts';
 import { addProfile } from './commands/profile.ts';
 import { addSecret } from './commands/secret.ts';
@@ -69,6 +70,7 @@ export function buildProgram(invocation: Invocation, screen: Screen, outcome: { 
   addCp(program, context);
   addFiles(program, context);
   addTool(program, context);
+  addPort(program, context);
   addTravel(program, context);
   addSnapshotContent(addSnapshots(program, context), context);
   addNetwork(program, context);

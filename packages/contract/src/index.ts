@@ -6,6 +6,8 @@ export * from './api/network-shape.ts';
 export * from './api/output-frame.ts';
 export * from './api/paging.ts';
 export * from './api/pool-routes.ts';
+export * from './api/port-routes.ts';
+export * from './api/port-shape.ts';
 export * from './api/process-routes.ts';
 export * from './api/process-shape.ts';
 export * from './api/route.ts';

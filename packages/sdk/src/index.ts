@@ -23,11 +23,14 @@ export {
   type GrepMatch,
   hasCode,
   type JsonRouteName,
+  type ListedPort,
   type NetworkLimits,
   type NetworkPreset,
   type NetworkRules,
+  type OpenedPort,
   type Owner,
   type Pool,
+  type PortLink,
   type ProcessExit,
   type ProcessRecord,
   type Profile,
@@ -39,6 +42,7 @@ export {
   type SandboxStats,
   type Scope,
   type Secret,
+  type SharedPort,
   type SignalName,
   type Snapshot,
   type StartProcess,
@@ -73,6 +77,8 @@ export type { Network } from './network.ts';
 export type { OutputChunk } from './output-cursor.ts';
 export type { Page } from './pages.ts';
 export type { PoolBounds, Pools } from './pools.ts';
+export type { PortConnection } from './port-connection.ts';
+export type { Ports } from './ports.ts';
 export type { Process, WaitOptions } from './process.ts';
 export type { Processes } from './processes.ts';
 export type { Profiles } from './profiles.ts';

@@ -15,6 +15,7 @@ import type { EventOptions } from './events.ts';
 import { type ExecOptions, exec, type RunOptions, type RunResult, run } from './exec.ts';
 import { Files } from './files.ts';
 import { Network } from './network.ts';
+import { Ports } from './ports.ts';
 import { Processes } from './processes.ts';
 import type { ForkRequest, RollbackOptions, Sandboxes } from './sandboxes.ts';
 import { Tools } from './tools.ts';
@@ -39,6 +40,7 @@ export class SandboxHandle {
   readonly tools: Tools;
   readonly network: Network;
   readonly egress: Egress;
+  readonly ports: Ports;
   #record: Sandbox;
   readonly #sandboxes: Sandboxes;
   readonly #connection: Connection;
@@ -52,6 +54,7 @@ export class SandboxHandle {
     this.tools = new Tools(connection, record.id);
     this.network = new Network(connection, record.id);
     this.egress = new Egress(connection, record.id);
+    this.ports = new Ports(connection, record.id);
   }
 
   /** The whole record. */

@@ -12,6 +12,9 @@ interface ServeOptions {
   readonly data?: string;
   readonly database?: string;
   readonly allowHost?: string[];
+  readonly previewDomain?: string[];
+  readonly previewListen?: string[];
+  readonly previewProxy?: string[];
   readonly destroyOnExit?: boolean;
   readonly logLevel: string;
   readonly secretsKeyFile?: string;
@@ -27,6 +30,13 @@ export function addServe(parent: Command, context: CommandContext): void {
     .option('--data <folder>', 'its data folder (or CAISSON_DATA_FOLDER)')
     .option('--database <url>', 'Postgres instead of SQLite in the data folder (better: CAISSON_DATABASE_URL)')
     .option('--allow-host <name>', 'a host name under which it may be reached on loopback; may be repeated', collect)
+    .option(
+      '--preview-domain <name>',
+      'a domain whose names lead to ports; may be repeated (or CAISSON_PREVIEW_DOMAIN)',
+      collect,
+    )
+    .option('--preview-listen <host:port>', 'listen here for previews alone; may be repeated', collect)
+    .option('--preview-proxy <address>', 'a proxy in front of previews whose X-Forwarded-For counts', collect)
     .option('--driver <name>', 'a driver to offer, best first; may be repeated (or CAISSON_DRIVERS)', collect)
     .addOption(
       new Option('--storage <name>', 'where root filesystems are kept (or CAISSON_STORAGE)').choices([
@@ -66,7 +76,7 @@ async function serve(options: ServeOptions, { invocation, screen }: CommandConte
   const databaseUrl = options.database ?? (env.CAISSON_DATABASE_URL || undefined);
   const server = await startServer({
     dataFolder: localPlace(options.data, env).folder,
-    listen: (options.listen ?? []).map((text) => (/^\d+$/.test(text) ? `127.0.0.1:${text}` : text)),
+    listen: (options.listen ?? []).map(withHost),
     ...(databaseUrl === undefined ? {} : { databaseUrl }),
     drivers: options.driver ?? namesIn(env.CAISSON_DRIVERS),
     storage: {
@@ -79,6 +89,9 @@ async function serve(options: ServeOptions, { invocation, screen }: CommandConte
       rootsFile: options.egressRoots ?? (env.CAISSON_EGRESS_ROOTS || undefined),
     },
     allowHosts: options.allowHost ?? [],
+    previewDomains: options.previewDomain ?? namesIn(env.CAISSON_PREVIEW_DOMAIN),
+    previewListen: (options.previewListen ?? []).map(withHost),
+    previewProxies: options.previewProxy ?? [],
     destroyOnExit: options.destroyOnExit ?? false,
     logLevel: options.logLevel,
     version,
@@ -87,9 +100,12 @@ async function serve(options: ServeOptions, { invocation, screen }: CommandConte
       ...(options.maxPerTenant === undefined ? {} : { sandboxesPerTenant: options.maxPerTenant }),
     },
   });
-  const { addresses } = server;
-  screen.result({ pid: process.pid, version, addresses }, () =>
-    addresses.map((address) => `listening on ${address}`).join('\n'),
+  const { addresses, previewAddresses } = server;
+  screen.result({ pid: process.pid, version, addresses, previewAddresses }, () =>
+    [
+      ...addresses.map((address) => `listening on ${address}`),
+      ...previewAddresses.map((address) => `previews alone on ${address}`),
+    ].join('\n'),
   );
   await asked;
   await server.close();
@@ -102,6 +118,11 @@ function takeKey(env: Readonly<Record<string, string | undefined>>): string | un
   const key = env.CAISSON_SECRETS_KEY || undefined;
   delete process.env.CAISSON_SECRETS_KEY;
   return key;
+}
+
+/** A port alone is one of loopback. */
+function withHost(text: string): string {
+  return /^\d+$/.test(text) ? `127.0.0.1:${text}` : text;
 }
 
 /** Names with commas between them, as a variable of the environment holds them. */

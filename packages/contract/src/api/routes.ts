@@ -1,6 +1,7 @@
 import { fileRoutes } from './file-routes.ts';
 import { networkRoutes } from './network-routes.ts';
 import { poolRoutes } from './pool-routes.ts';
+import { portRoutes } from './port-routes.ts';
 import { processRoutes } from './process-routes.ts';
 import type { IsJson, Route } from './route.ts';
 import { sandboxRoutes } from './sandbox-routes.ts';
@@ -19,6 +20,7 @@ export const routes = {
   ...snapshotContentRoutes,
   ...toolRoutes,
   ...networkRoutes,
+  ...portRoutes,
   ...poolRoutes,
   ...secretRoutes,
   ...systemRoutes,

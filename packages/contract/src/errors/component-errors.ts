@@ -33,6 +33,11 @@ export const componentErrors = {
     'Start what should listen there; it may be on its way.',
     later,
   ),
+  port_answer_invalid: row(
+    'failed',
+    'What listens on the port in the sandbox does not speak HTTP as it should',
+    'Check that it serves plain HTTP/1.1; other protocols go through `caisson port forward`.',
+  ),
   instance_lost: row(
     'failed',
     'The sandbox has vanished from its backend',

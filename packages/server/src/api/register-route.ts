@@ -11,6 +11,7 @@ import { idempotentRequest, runOnce } from './idempotent.ts';
 import { networkHandlers } from './network-handlers.ts';
 import { parseRequest } from './parse-request.ts';
 import { poolHandlers } from './pool-handlers.ts';
+import { portHandlers } from './port-handlers.ts';
 import { processHandlers } from './process-handlers.ts';
 import { eventHandlers, sandboxHandlers } from './sandbox-handlers.ts';
 import { secretHandlers } from './secret-handlers.ts';
@@ -30,6 +31,7 @@ const handlers: Handlers = {
   ...snapshotHandlers,
   ...snapshotContentHandlers,
   ...toolHandlers,
+  ...portHandlers,
   ...eventHandlers,
   ...networkHandlers,
   ...poolHandlers,

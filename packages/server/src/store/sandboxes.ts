@@ -25,13 +25,13 @@ import type { EventListener, EventLog } from './events.ts';
 import { type IdempotentRequest, insertIdempotency } from './idempotency.ts';
 import { endInstance, insertInstance, type NewInstance } from './instances.ts';
 import { insertLabels } from './labels.ts';
-import { givePlaceBack, type Limits, takePlace } from './limits.ts';
+import { leaveNothing } from './leave-nothing.ts';
+import { type Limits, takePlace } from './limits.ts';
 import { newRow, rowOwner, type SandboxRow, toSandbox } from './sandbox-row.ts';
 import { inheritRules } from './sandbox-rules.ts';
 import { sandboxTransaction } from './sandbox-transaction.ts';
 import { requireSnapshot } from './snapshot-use.ts';
 import { statement } from './statement.ts';
-import { forgetToolCalls } from './tool-calls.ts';
 
 export interface NewSandbox {
   readonly id: Id<'sandbox'>;
@@ -152,10 +152,7 @@ export class SandboxStore {
       if (change.endAttempt && row.attempt) await endAttempt(tx, row.attempt, change.endAttempt, now);
       if (change.instance) await insertInstance(tx, row, change.instance, now);
       if (change.endInstance) await endInstance(tx, row.id, row.incarnation, now);
-      if (answer.standing.state === 'destroyed') {
-        await givePlaceBack(tx, row.tenant, row.host);
-        await forgetToolCalls(tx, row.id);
-      }
+      if (answer.standing.state === 'destroyed') await leaveNothing(tx, row);
       return this.#tell(tx, row, seen.state, step.action);
     });
     this.#committed(applied.event, applied.sandbox);

@@ -27,6 +27,7 @@ export interface Schema {
   snapshots: SnapshotTable;
   processes: ProcessTable;
   tool_calls: ToolCallTable;
+  shared_ports: SharedPortTable;
   ledger: LedgerTable;
   sandbox_rules: { sandbox: string; rules: string; revision: number; updated_at: number };
   egress_log: EgressLogTable;
@@ -221,6 +222,18 @@ export interface SecretTable {
   created_at: number;
   updated_at: number;
   last_used_at: number | null;
+}
+
+export interface SharedPortTable {
+  sandbox: string;
+  port: number;
+  /** New with each open after a close: what was signed for another one counts no more. */
+  share: string;
+  visibility: string;
+  host_header: string;
+  /** Of a private one. */
+  token_hash: string | null;
+  opened_at: number;
 }
 
 /** Double entry: every movement is two rows of one `transfer` whose amounts add up to nothing. Micro-units. */

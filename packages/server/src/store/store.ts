@@ -12,6 +12,7 @@ import { PoolStore } from './pools.ts';
 import { SandboxRuleStore } from './sandbox-rules.ts';
 import { SandboxStore } from './sandboxes.ts';
 import { SecretStore } from './secrets.ts';
+import { SharedPortStore } from './shared-ports.ts';
 import { SnapshotStore } from './snapshots.ts';
 import { HostStore, TenantStore } from './tenants.ts';
 import { ToolCallStore } from './tool-calls.ts';
@@ -24,6 +25,7 @@ export interface Store {
   readonly attempts: AttemptStore;
   readonly snapshots: SnapshotStore;
   readonly toolCalls: ToolCallStore;
+  readonly sharedPorts: SharedPortStore;
   readonly pools: PoolStore;
   readonly sandboxRules: SandboxRuleStore;
   readonly egressLog: EgressLog;
@@ -73,6 +75,7 @@ export async function openStore(location: StoreLocation): Promise<Store> {
     attempts: new AttemptStore(database),
     snapshots: new SnapshotStore(database, events, publish),
     toolCalls: new ToolCallStore(database),
+    sharedPorts: new SharedPortStore(database),
     pools: new PoolStore(database, events, publish),
     sandboxRules: new SandboxRuleStore(database, events, publish),
     egressLog: new EgressLog(database),
