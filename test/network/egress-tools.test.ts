@@ -161,6 +161,21 @@ describe.each(runtimes)('on oci with %s', (runtime) => {
     await sh('pkill curl; pkill sleep; true', 'root');
   }, 60_000);
 
+  test('the way out is there after a rollback, in a fork, and after a stop and a start', async () => {
+    const hello = async (one: SandboxHandle) => (await one.exec(`curl -sS http://files.test:${port}/hello`)).stdout;
+    const spec = { source: { kind: 'none' }, os: 'host', runtime: { ociRuntime: runtime, persistence: 'persistent' } };
+    const kept = await client().sandboxes.create({ spec: spec as never });
+    const { id } = await kept.snapshot({ name: 'one' });
+    await kept.rollback(id);
+    expect(await hello(kept)).toBe('hello\n');
+    const [fork] = await kept.fork({ count: 1 });
+    expect(await hello(fork as SandboxHandle)).toBe('hello\n');
+    await kept.stop();
+    await kept.start();
+    expect(await hello(kept)).toBe('hello\n');
+    await Promise.all([fork?.destroy(), kept.destroy()]);
+  }, 60_000);
+
   test('a sandbox whose network is off is offered nothing', async () => {
     const off = await client().sandboxes.create({
       spec: {

@@ -18,7 +18,9 @@ export async function listenInside(guest: GuestClient, signal?: AbortSignal): Pr
  */
 export async function openDoors(guest: GuestClient, signal?: AbortSignal): Promise<void> {
   await listenInside(guest, signal);
-  const environ = await guest.files.readAll('/proc/1/environ', { user: 'root', maxBytes: environMax, signal });
+  // The guest's own, with which every process begins. Where it cannot be had, nothing is known to be in the way.
+  const own = guest.files.readAll('/proc/self/environ', { user: 'root', maxBytes: environMax, signal });
+  const environ = await own.catch(() => Buffer.alloc(0));
   const present = new Set(environ.toString().split('\0').map(nameOf));
   guest.processes.baseEnv = Object.fromEntries(Object.entries(proxyEnv).filter(([name]) => !present.has(name)));
 }

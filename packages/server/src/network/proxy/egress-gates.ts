@@ -19,8 +19,8 @@ const lookEveryMs = 1_000;
 /** One line a second says that there were too many; each of a flood would be a flood of lines. */
 const tellEveryMs = 1_000;
 
-/** For a guest that is there. One that stands still answers when it is resumed, and has its listeners anyway. */
-const adoptMs = 2_000;
+/** For a guest that is there. One that stands still does it when it is resumed, and nobody waits for that. */
+const answerMs = 2_000;
 
 export interface EgressOptions extends Omit<GateParts, 'trust'> {
   /** More roots of trust for TLS that we end and begin again, as PEM. */
@@ -58,7 +58,7 @@ export class EgressGates {
     const present = this.#gates.get(sandbox);
     if (!present) return;
     const standing = await present.gate.rulesChanged();
-    if (standing && standing.subject.rules.mode !== 'off' && present.guest) await openDoors(present.guest);
+    if (standing && standing.subject.rules.mode !== 'off' && present.guest) await soon(openDoors(present.guest));
   }
 
   /** Looks after the guests that an earlier server left: what they were told of the proxy is not in their processes' hands. */
@@ -66,8 +66,7 @@ export class EgressGates {
     for (const { gate, guest } of [...this.#gates.values()]) {
       const standing = await gate.standing();
       if (!guest || !standing || standing.subject.rules.mode === 'off') continue;
-      // One that does not answer now has nobody in it who would notice.
-      await openDoors(guest, AbortSignal.timeout(adoptMs)).catch(() => {});
+      await soon(openDoors(guest));
     }
   }
 
@@ -124,4 +123,14 @@ export class EgressGates {
     const now = performance.now();
     for (const { gate } of this.#gates.values()) if (gate.clients.size > 0) gate.look(now, idleMs);
   }
+}
+
+/** Waits for it a moment; whether it fails is seen by whoever uses the sandbox, and it is done again at the next chance. */
+async function soon(work: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, answerMs);
+  });
+  await Promise.race([work.catch(() => {}), late]);
+  clearTimeout(timer);
 }
