@@ -82,7 +82,7 @@ test('no more connections at once than the rules say, and again when one has end
 test('a flood of connections that say nothing takes the places of one sandbox and no more', async () => {
   const world = await open({});
   const silent = Array.from({ length: 600 }, () => say(world.socksPort, ''));
-  await expect.poll(() => world.gates.openConnections(world.sandbox)).toBe(512);
+  await expect.poll(() => world.gates.openConnections(world.sandbox), { timeout: 10_000 }).toBe(512);
   await Promise.race(silent.map(({ closed }) => closed));
   for (const { socket } of silent) socket.destroy();
   await expect.poll(() => world.gates.openConnections(world.sandbox)).toBe(0);

@@ -305,9 +305,6 @@ test('SOCKS carries a connection to a name that is resolved outside', async () =
   line.socket.write(socksConnect('example.com', port));
   await expect.poll(() => line.heard().toString('latin1')).toMatch(/hello$/);
   expect([...line.heard().subarray(0, 4)]).toEqual([5, 0, 5, 0]);
-  expect(world.decisions.length).toBe(0);
-  line.socket.end();
-  await line.closed;
   expect(world.decisions).toMatchObject([{ host: 'example.com', protocol: 'socks', verdict: 'allowed' }]);
 });
 

@@ -123,10 +123,7 @@ export class EgressWorld {
 
   async change(rules: Partial<NetworkRules> | undefined): Promise<void> {
     this.rules = rules && this.rules ? { ...this.rules, ...rules } : undefined;
-    await this.gates.rulesChanged(this.sandbox).catch((error) => {
-      // The guest of this world has no listeners to open.
-      if (!(error instanceof TypeError)) throw error;
-    });
+    await this.gates.rulesChanged(this.sandbox);
   }
 
   async close(): Promise<void> {

@@ -47,7 +47,6 @@ export function openEgress(
   const forgetting = store.onEvent(({ type, subject }) => {
     const sandbox = subject as Id<'sandbox'>;
     if (ended.has(type)) gates.forget(sandbox);
-    if (type === 'caisson.sandbox.ready') void gates.resumed(sandbox).catch(() => {});
     // Whose it is has changed. Until its rules are read again nothing new passes.
     if (type === 'caisson.sandbox.claimed') void gates.rulesChanged(sandbox).catch(() => {});
   });

@@ -1,6 +1,6 @@
 import type { Id } from '@caisson/contract';
 import type { GuestClient, ProxyClient } from '@caisson/guest';
-import { openLate } from '../open-doors.ts';
+import { openDoors } from '../open-doors.ts';
 import { Client } from './client.ts';
 import { endWith } from './flow.ts';
 import { type EgressLog, Gate, type GateParts } from './gate.ts';
@@ -19,8 +19,8 @@ const lookEveryMs = 1_000;
 /** One line a second says that there were too many; each of a flood would be a flood of lines. */
 const tellEveryMs = 1_000;
 
-/** For a guest that is there; one that stands still is asked again when it is resumed. */
-const openMs = 2_000;
+/** For a guest that is there. One that stands still does it when it is resumed, and nobody waits for that. */
+const answerMs = 2_000;
 
 export interface EgressOptions extends Omit<GateParts, 'trust'> {
   /** More roots of trust for TLS that we end and begin again, as PEM. */
@@ -33,8 +33,6 @@ export type { EgressLog };
 export class EgressGates {
   readonly #parts: GateParts;
   readonly #gates = new Map<string, { gate: Gate; guest: GuestClient | undefined }>();
-  /** Those whose guest did not answer when it was to open the way out. */
-  readonly #untold = new Set<string>();
   readonly #http = new HttpDoor();
   readonly #looking: NodeJS.Timeout;
   #clients = 0;
@@ -60,31 +58,22 @@ export class EgressGates {
     const present = this.#gates.get(sandbox);
     if (!present) return;
     await present.gate.rulesChanged();
-    await this.#open(sandbox);
-  }
-
-  /** It runs again after it stood still: what could not be told to its guest meanwhile is told now. */
-  async resumed(sandbox: Id<'sandbox'>): Promise<void> {
-    if (this.#untold.has(sandbox)) await this.#open(sandbox);
+    await this.#open(present);
   }
 
   /** Looks after the guests that an earlier server left: what they were told of the proxy is not in their processes' hands. */
   async adopted(): Promise<void> {
-    for (const sandbox of [...this.#gates.keys()]) await this.#open(sandbox);
+    for (const present of [...this.#gates.values()]) await this.#open(present);
   }
 
-  /** Opens what was not open when it was made. Whoever waits for it does not wait for a guest that stands still. */
-  async #open(sandbox: string): Promise<void> {
-    const { gate, guest } = this.#gates.get(sandbox) ?? {};
-    this.#untold.delete(sandbox);
-    if (!gate || !guest || !(await gate.standing())?.subject.isLate) return;
-    await openLate(guest, AbortSignal.timeout(openMs)).catch(() => this.#untold.add(sandbox));
+  /** Opens what was not open when it was made. */
+  async #open({ gate, guest }: { readonly gate: Gate; readonly guest: GuestClient | undefined }): Promise<void> {
+    if (guest && (await gate.standing())?.subject.isLate) await soon(openDoors(guest));
   }
 
   forget(sandbox: Id<'sandbox'>): void {
     const present = this.#gates.get(sandbox);
     this.#gates.delete(sandbox);
-    this.#untold.delete(sandbox);
     present?.gate.shut();
   }
 
@@ -135,4 +124,14 @@ export class EgressGates {
     const now = performance.now();
     for (const { gate } of this.#gates.values()) if (gate.clients.size > 0) gate.look(now, idleMs);
   }
+}
+
+/** Waits for it a moment; whether it fails is seen by whoever uses the sandbox, and it is done again at the next chance. */
+async function soon(work: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, answerMs);
+  });
+  await Promise.race([work.catch(() => {}), late]);
+  clearTimeout(timer);
 }

@@ -153,9 +153,11 @@ export class Gate {
     if (!ruling.allowed) return { ...ruling, target };
     if (this.#meter.isUsedUp) return { why: 'byte_limit', target };
     if (!this.#meter.mayOpen()) return { why: 'rate_limit', target };
-    // One client may have several requests on their way; not without end.
-    const passagesMax = 2 * (subject.rules.limits.connections ?? connectionsDefault);
-    return this.#passages.size < passagesMax ? undefined : { why: 'connection_limit', target };
+    const connections = subject.rules.limits.connections ?? connectionsDefault;
+    // Those that came before the rules were known count too; and one client may have several requests on their way, but
+    // not without end.
+    const hasRoom = this.clients.size <= connections && this.#passages.size < 2 * connections;
+    return hasRoom ? undefined : { why: 'connection_limit', target };
   }
 
   /** Once more, by the rules as they are now: they may have changed while somebody dialled. */
@@ -171,8 +173,19 @@ export class Gate {
   }
 
   open(passage: Passage): void {
-    if (this.#isClosed) passage.end({ why: 'rules_changed', target: passage.target });
-    else this.#passages.add(passage);
+    this.#passages.add(passage);
+    this.#holdToRules(passage);
+  }
+
+  /**
+   * Between a decision and what follows from it the rules may have changed, unseen by a passage that was not known yet.
+   * While they are being read it is enough that it is known: it is decided when they are.
+   */
+  #holdToRules(passage: Passage): void {
+    if (!this.#passages.has(passage)) return;
+    const ruling = this.#standing && decide(this.#standing.rules, passage);
+    if (this.#isClosed || ruling?.allowed === false)
+      this.#end(passage, { ...ruling, why: 'rules_changed', target: passage.target, address: passage.address });
   }
 
   close(passage: Passage): void {
@@ -180,6 +193,7 @@ export class Gate {
     this.#passages.delete(passage);
   }
 
+  /** Its address is decided on, and known from here on. */
   allowed(passage: Passage, rule: string | undefined, secrets?: readonly string[]): void {
     const { target, protocol, address } = passage;
     const used = secrets && secrets.length > 0 ? { secrets } : {};
@@ -188,6 +202,7 @@ export class Gate {
       ...{ sandbox: this.sandbox, host: hostText(target.host), port, protocol, address },
       ...{ verdict: 'allowed', rule, ...used },
     });
+    this.#holdToRules(passage);
   }
 
   refused(protocol: EgressProtocol, refused: Refused): void {

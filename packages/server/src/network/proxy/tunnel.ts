@@ -65,6 +65,7 @@ export class Tunnel {
       end: () => this.#end(),
     };
     gate.open(this.#passage);
+    gate.allowed(this.#passage, reached.rule);
     this.#passage.account.connected();
     const over = client.work();
     this.#onClose = () => {
@@ -148,7 +149,6 @@ export class Tunnel {
       this.#end();
       return;
     }
-    this.#told();
     if (this.#gathered.length > 0) {
       this.#passage.account.sent(this.#gathered.length);
       socket.write(this.#gathered);
@@ -184,10 +184,6 @@ export class Tunnel {
       gate.parts.log.warn({ err: error, sandbox: gate.sandbox }, 'the TLS of a connection cannot be ended here');
       this.#stream.destroy();
     });
-  }
-
-  #told(): void {
-    this.#visit.gate.allowed(this.#passage, this.#reached.rule);
   }
 
   #refuse(refused: Refused): void {
