@@ -22,7 +22,7 @@ export interface EgressSubject {
   readonly sandbox: Id<'sandbox'>;
   readonly owner: Owner;
   readonly rules: NetworkRules;
-  /** Its network was off when it was made: what runs in it may not have been told of the proxy. */
+  /** Its network was off when it was made, so what runs in it may not have been told of the proxy. Absent: perhaps. */
   readonly isLate?: boolean | undefined;
 }
 

@@ -68,7 +68,8 @@ export class EgressGates {
 
   /** Opens what was not open when it was made. */
   async #open({ gate, guest }: { readonly gate: Gate; readonly guest: GuestClient | undefined }): Promise<void> {
-    if (guest && (await gate.standing())?.subject.isLate) await soon(openDoors(guest));
+    const { subject } = (await gate.standing()) ?? {};
+    if (guest && subject && subject.isLate !== false && subject.rules.mode !== 'off') await soon(openDoors(guest));
   }
 
   forget(sandbox: Id<'sandbox'>): void {
