@@ -2,9 +2,11 @@ import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { apiBenchmark, listBenchmark } from './api.ts';
 import { coldBenchmark } from './cold.ts';
+import { egressBenchmark } from './egress.ts';
 import { execBenchmark } from './exec.ts';
 import { guestBenchmark } from './guest.ts';
 import { idleBenchmark } from './idle.ts';
+import { previewBenchmark } from './preview.ts';
 import { Report } from './report.ts';
 import { routeBenchmark } from './route.ts';
 import { specBenchmark } from './spec.ts';
@@ -26,7 +28,9 @@ const benchmarks = [
   warmBenchmark,
   transferBenchmark,
   travelBenchmark,
+  egressBenchmark,
   idleBenchmark,
+  previewBenchmark,
 ];
 
 const options = { json: { type: 'string' }, thousand: { type: 'boolean', default: false } } as const;

@@ -2,7 +2,7 @@ import { type CaissonEvent, replay, type SelfCheck, systemOwner } from '@caisson
 import { describe, expect, test } from 'vitest';
 import type { StoredRoute } from '../../packages/server/src/store/routes.ts';
 import type { Store } from '../../packages/server/src/store/store.ts';
-import { makeReady, newAttempt, newSandbox, noLimits, put } from './store-fixtures.ts';
+import { newAttempt, newSandbox, noLimits, put } from './store-fixtures.ts';
 
 const route: StoredRoute = {
   strategy: 'explicit',
@@ -22,6 +22,16 @@ export function describeRoutes(open: () => Store): void {
       const store = open();
       const { sandbox } = await store.sandboxes.create(newSandbox(), { ...newAttempt(), route }, noLimits);
       return (await store.sandboxes.step(sandbox, { action: 'create', enter: 'provisioning' })).sandbox;
+    };
+    const routedMember = async () => {
+      const store = open();
+      const pool = 'routed@1 fake x';
+      const made = newSandbox({ owner: systemOwner, pool });
+      const attempt = { ...newAttempt(), route };
+      const { sandbox } = await store.sandboxes.create(made, attempt, noLimits);
+      const { sandbox: begun } = await store.sandboxes.step(sandbox, { action: 'create', enter: 'provisioning' });
+      await store.sandboxes.step(begun, { action: 'create', end: 'success' });
+      return { id: sandbox.id, pool, attempt: attempt.id, notices: [] };
     };
     const events = async (subject: string): Promise<CaissonEvent[]> =>
       open().events.list({ subject, after: 0, limit: 50 });
@@ -64,9 +74,16 @@ export function describeRoutes(open: () => Store): void {
 
     test('a claim brings the route of whoever claims', async () => {
       const store = open();
-      const member = await makeReady(store, { owner: systemOwner, pool: 'routed@1 fake x' });
-      await store.pools.claim(member.id, newSandbox(), { ...newAttempt(), route }, noLimits);
+      const member = await routedMember();
+      await store.pools.claim(member, newSandbox(), { ...newAttempt(), route }, noLimits);
       expect((await store.routes.ofSandbox(member.id))?.route).toEqual({ ...route, claimed: true });
+    });
+
+    test('a claim without a route leaves the one that the member was made by', async () => {
+      const store = open();
+      const member = await routedMember();
+      await store.pools.claim(member, newSandbox(), newAttempt(), noLimits);
+      expect((await store.routes.ofSandbox(member.id))?.route).toEqual(route);
     });
 
     test('what was measured of a backend is replaced by what is measured later', async () => {

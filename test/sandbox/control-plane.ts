@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CaissonError, type PriceTable, type Profile } from '@caisson/contract';
+import type { Capabilities } from '../../packages/server/src/drivers/driver.ts';
 import { FakeBackend } from '../../packages/server/src/drivers/fake/fake-backend.ts';
 import { FakeDriver } from '../../packages/server/src/drivers/fake/fake-driver.ts';
 import { ProfileCatalog } from '../../packages/server/src/profiles/catalog.ts';
@@ -101,6 +102,8 @@ export interface PlaneOptions {
   readonly others?: readonly string[];
   /** Where those are, when not here. */
   readonly otherHost?: string;
+  /** What those can enforce, when not everything. */
+  readonly otherNetworks?: Capabilities['networkModes'];
   readonly prices?: PriceTable['entries'];
   readonly room?: Partial<RoomSources>;
 }
@@ -113,6 +116,7 @@ export async function controlPlane(options: PlaneOptions = {}): Promise<ControlP
   const backends = new Map(others.map((name) => [name, new FakeBackend()]));
   const placeOf = (name: string) =>
     options.otherHost !== undefined && others.includes(name) ? { host: options.otherHost } : {};
+  const networks = options.otherNetworks ? { networkModes: options.otherNetworks } : {};
   const backendOf = (name: string) => backends.get(name) ?? backend;
 
   async function start(own: readonly Profile[] = options.profiles ?? []): Promise<ControlPlane> {
@@ -122,7 +126,7 @@ export async function controlPlane(options: PlaneOptions = {}): Promise<ControlP
     const driver = new FakeDriver({ backend });
     const drivers = [
       driver,
-      ...others.map((name) => new FakeDriver({ name, backend: backendOf(name), ...placeOf(name) })),
+      ...others.map((name) => new FakeDriver({ name, backend: backendOf(name), ...placeOf(name), ...networks })),
     ];
     const health = new BackendHealth();
     const work: WorkContext = {
@@ -133,6 +137,7 @@ export async function controlPlane(options: PlaneOptions = {}): Promise<ControlP
       driver: (name) => findDriver(drivers, name),
       stillness: new Stillness(),
       inFlight: new InFlight(),
+      subjects: { find: async () => undefined },
     };
     const runner = new Runner(work);
     const limits = { sandboxesPerTenant: null, sandboxesPerHost: null, ...options.limits };

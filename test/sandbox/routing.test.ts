@@ -104,6 +104,51 @@ describe('a decision', () => {
   });
 });
 
+describe('a network that is narrower than open', () => {
+  const narrow: Profile = {
+    ...profile('narrow', { drivers: ['second'] }),
+    network: { mode: 'allowlist', allow: ['example.com'] },
+    pool: { min: 1, max: 1 },
+  };
+  const rejection = { code: 'network_not_available', path: 'runtime.network.mode' };
+  const asked = { spec: { source: { kind: 'none' }, runtime: { network: { mode: 'off' } } } };
+
+  test('is required: what cannot enforce it is passed over, however well it would rank', async () => {
+    await open({ otherNetworks: ['open'], profiles: [profile('prefers', { drivers: ['second', 'fake'] })] });
+    const { chosen, candidates } = await explain({ profile: 'prefers', ...asked });
+    expect(chosen?.driver).toBe('fake');
+    expect(candidates[1]).toMatchObject({ driver: 'second', rank: null, rejections: [rejection] });
+    expect((await create({ profile: 'prefers', ...asked })).driver).toBe('fake');
+  });
+
+  test('of a profile is refused, and has no pool, where nothing can enforce it', async () => {
+    await open({ otherNetworks: ['off', 'open'], profiles: [narrow] });
+    expect((await explain({ profile: 'narrow' })).chosen).toBeNull();
+    await expect(create({ profile: 'narrow' })).rejects.toMatchObject({ code: 'network_not_available' });
+    await plane.pools.open();
+    expect(plane.pools.show()).toMatchObject([
+      { driver: null, wanted: 0, problem: expect.stringMatching(/allowlist/) },
+    ]);
+    expect(await held('second')).toBe(0);
+  });
+
+  test('is not lost when the launch moves to another backend', async () => {
+    await open({ otherNetworks: ['open'] });
+    driver('fake').faults.plan('create.before', { kind: 'fail' });
+    await expect(create(asked)).rejects.toMatchObject({ code: 'driver_failed' });
+    expect(await held('second')).toBe(0);
+  });
+
+  test('an open one is preferred: who cannot offer it comes later', async () => {
+    await open({ otherNetworks: ['off'], profiles: [profile('prefers', { drivers: ['second', 'fake'] })] });
+    const { candidates } = await explain({ profile: 'prefers' });
+    expect(candidates.map(({ driver: name, unmet }) => [name, unmet])).toEqual([
+      ['fake', []],
+      ['second', ['runtime.network.mode']],
+    ]);
+  });
+});
+
 describe('money', () => {
   const prices = [
     { driver: 'fake', perHour: 400, perCpuHour: 0, perGiBHour: 0 },

@@ -85,6 +85,7 @@ export class ContentWorld {
       filesystems,
       stillness: new Stillness(),
       inFlight: new InFlight(),
+      subjects: { find: async () => undefined },
     };
     // Whatever asks for a sandbox here asks for one that this world made.
     const sandboxes = { get: async (_: Caller, id: string) => this.#live.get(id) as Sandbox };

@@ -1,4 +1,11 @@
-import type { CaissonEvent, Doctor, InstallationCapabilities, JsonRouteName, ToolDescription } from '@caisson/contract';
+import type {
+  CaissonEvent,
+  Doctor,
+  InstallationCapabilities,
+  JsonRouteName,
+  NetworkPreset,
+  ToolDescription,
+} from '@caisson/contract';
 import type { CallAnswer, CallArguments, CallOptions } from './call.ts';
 import { Connection } from './connection.ts';
 import { eventsOf, type ProjectEventOptions } from './events.ts';
@@ -7,6 +14,7 @@ import { Keys } from './keys.ts';
 import { Pools } from './pools.ts';
 import { Profiles } from './profiles.ts';
 import { Sandboxes } from './sandboxes.ts';
+import { Secrets } from './secrets.ts';
 import { Snapshots } from './snapshots.ts';
 import type { CaissonOptions } from './transport.ts';
 
@@ -29,6 +37,7 @@ export class Caisson {
   readonly keys: Keys;
   readonly pools: Pools;
   readonly hosts: Hosts;
+  readonly secrets: Secrets;
   readonly #connection: Connection;
 
   constructor(options: CaissonOptions = {}) {
@@ -39,6 +48,7 @@ export class Caisson {
     this.keys = new Keys(this.#connection);
     this.pools = new Pools(this.#connection);
     this.hosts = new Hosts(this.#connection);
+    this.secrets = new Secrets(this.#connection);
   }
 
   /** Any route of the API by its name. */
@@ -67,6 +77,11 @@ export class Caisson {
   /** Every tool, with the schema of what it takes. */
   async tools(options: CallOptions = {}): Promise<ToolDescription[]> {
     return (await this.#connection.call('tool.list', options)).items;
+  }
+
+  /** Names that stand for the hosts of a well-known service, to allow or deny them together. */
+  async networkPresets(options: CallOptions = {}): Promise<NetworkPreset[]> {
+    return (await this.#connection.call('network.presets', options)).items;
   }
 
   /** Whose key this is and what it may do. */

@@ -11,9 +11,12 @@ import {
 } from '@caisson/contract';
 import type { CallInput, CallOptions } from './call.ts';
 import type { Connection } from './connection.ts';
+import { Egress } from './egress.ts';
 import type { EventOptions } from './events.ts';
 import { type ExecOptions, exec, type RunOptions, type RunResult, run } from './exec.ts';
 import { Files } from './files.ts';
+import { Network } from './network.ts';
+import { Ports } from './ports.ts';
 import { Processes } from './processes.ts';
 import type { ForkRequest, RollbackOptions, Sandboxes } from './sandboxes.ts';
 import { Tools } from './tools.ts';
@@ -36,6 +39,9 @@ export class SandboxHandle {
   readonly processes: Processes;
   readonly files: Files;
   readonly tools: Tools;
+  readonly network: Network;
+  readonly egress: Egress;
+  readonly ports: Ports;
   #record: Sandbox;
   readonly #sandboxes: Sandboxes;
   readonly #connection: Connection;
@@ -47,6 +53,9 @@ export class SandboxHandle {
     this.processes = new Processes(connection, record.id);
     this.files = new Files(connection, record.id);
     this.tools = new Tools(connection, record.id);
+    this.network = new Network(connection, record.id);
+    this.egress = new Egress(connection, record.id);
+    this.ports = new Ports(connection, record.id);
   }
 
   /** The whole record. */
@@ -111,7 +120,7 @@ export class SandboxHandle {
     return this.#take(await this.#sandboxes.rollback(this.id, snapshot, options));
   }
 
-  /** New sandboxes that begin with its files as they are now; nothing else of it is theirs. */
+  /** New sandboxes that begin with its files and its network rules as they are now; nothing else of it is theirs. */
   fork(request: ForkRequest = {}, options: CallOptions = {}): Promise<SandboxHandle[]> {
     return this.#sandboxes.fork(this.id, request, options);
   }

@@ -3,6 +3,11 @@ import { CaissonError, type Doctor } from '@caisson/contract';
 import { defaultDrivers, openBackends } from './backends.ts';
 import type { DataFolder } from './data-folder.ts';
 import type { Driver } from './drivers/driver.ts';
+import { Journal } from './network/journal.ts';
+import type { EgressLog } from './network/proxy/egress-gates.ts';
+import { SandboxRules } from './network/sandbox-rules.ts';
+import type { Secrets } from './network/secrets/secrets.ts';
+import { type Egress, type EgressSettings, openEgress } from './open-egress.ts';
 import { loadProfiles, type ProfileCatalog } from './profiles/catalog.ts';
 import type { Router } from './routing/router.ts';
 import { openRouting } from './routing-parts.ts';
@@ -13,6 +18,7 @@ import { Guests } from './sandbox/guests.ts';
 import { HostReports } from './sandbox/host-reports.ts';
 import { Idle } from './sandbox/idle.ts';
 import { InFlight } from './sandbox/in-flight.ts';
+import { Networks } from './sandbox/networks.ts';
 import { WarmPools } from './sandbox/pools/warm-pools.ts';
 import { Reconciler } from './sandbox/reconciler.ts';
 import { Runner } from './sandbox/runner.ts';
@@ -24,11 +30,13 @@ import { SnapshotKeeper } from './sandbox/travel/snapshot-keeper.ts';
 import { Snapshots } from './sandbox/travel/snapshots.ts';
 import { Stillness } from './sandbox/travel/stillness.ts';
 import { type Deadlines, defaultDeadlines, type WorkContext } from './sandbox/work-context.ts';
+import { openSecrets, type SecretsKey } from './secret-parts.ts';
 import { Archives } from './snapshot-content/archives.ts';
 import { Diffs } from './snapshot-content/diffs.ts';
 import type { StorageWanted } from './storage-choice.ts';
 import type { Limits } from './store/limits.ts';
 import { openStore, type Store } from './store/store.ts';
+import type { Logger } from './telemetry/log.ts';
 import { Metrics } from './telemetry/metrics.ts';
 import { Keys } from './tenancy/keys.ts';
 
@@ -39,8 +47,14 @@ export interface ControlPlaneOptions {
   readonly drivers?: readonly (string | Driver)[] | undefined;
   /** Where root filesystems are kept, and the dataset of zfs for them. */
   readonly storage?: StorageWanted | undefined;
+  /** The key of secrets; a file in the data folder when absent. */
+  readonly secretsKey?: SecretsKey | undefined;
+  /** What goes wrong where nobody waits for it. */
+  readonly log?: Logger | undefined;
   readonly limits?: Partial<Limits> | undefined;
   readonly deadlines?: Partial<Deadlines> | undefined;
+  /** The way out of sandboxes. */
+  readonly egress?: EgressSettings | undefined;
   /** Another server took the database over: this one must end. */
   readonly onSuperseded?: (() => void) | undefined;
 }
@@ -60,12 +74,15 @@ export interface ControlPlane {
   readonly archives: Archives;
   readonly attachments: Attachments;
   readonly tools: Tools;
+  readonly networks: Networks;
   readonly reconciler: Reconciler;
   readonly pools: WarmPools;
   readonly hosts: HostReports;
   readonly stale: Stale;
+  readonly secrets: Secrets;
   readonly keys: Keys;
   readonly metrics: Metrics;
+  readonly egress: Egress;
   doctor(): Promise<Doctor['checks']>;
   close(): Promise<void>;
 }
@@ -97,6 +114,9 @@ async function assemble(
   const location = options.databaseUrl ? { postgres: options.databaseUrl } : { sqlite: folder.file('caisson.db') };
   const store = await openStore(location);
   undo.push(() => store.close());
+  const journal = new Journal(store);
+  undo.push(() => journal.close());
+  const rules = new SandboxRules(store);
   const host = hostname();
   await store.hosts.seen(host, options.version);
   await store.idempotency.prune();
@@ -109,6 +129,19 @@ async function assemble(
   const { router, health } = routing;
   const deadlines = { ...defaultDeadlines, ...options.deadlines };
   const limits = { sandboxesPerTenant: null, sandboxesPerHost: null, ...options.limits };
+  const {
+    vault,
+    secrets,
+    inside,
+    egress: outgoing,
+  } = openSecrets(folder, store, {
+    key: options.secretsKey,
+    subjects: rules,
+    log: options.log,
+  });
+  const parts = { subjects: rules, journal, secrets: outgoing };
+  const egress = openEgress(store, drivers, parts, options.egress ?? {}, options.log ?? silent);
+  undo.push(() => egress.close());
   const work: WorkContext = {
     store,
     deadlines,
@@ -119,6 +152,8 @@ async function assemble(
     selfChecks: ({ profile }) => (profile && profiles.find(profile.name, profile.version)?.selfCheck) ?? false,
     stillness: new Stillness(),
     inFlight: new InFlight(),
+    secrets: inside,
+    subjects: rules,
   };
   const runner = new Runner(work);
   const pools = new WarmPools({ work, runner, router, profiles, limits, host });
@@ -135,6 +170,7 @@ async function assemble(
     guests,
     snapshotAfter: (sandbox, call) => snapshots.tool(sandbox, call),
   });
+  const networks = new Networks({ store, sandboxes, rules, journal, gates: egress.gates });
   const branches = new Branches({ work, runner, sandboxes, snapshots, profiles, limits, host });
   const diffs = new Diffs({ filesystems, sandboxes, snapshots });
   const archives = new Archives({ store, filesystems, snapshots, profiles, drivers });
@@ -151,7 +187,7 @@ async function assemble(
     storage: async () => filesystems?.room.health(),
     pools: () => pools.show(),
   });
-  const doctor = () => checkAll({ store, drivers, folder: folder.path, filesystems });
+  const doctor = () => checkAll({ store, drivers, folder: folder.path, filesystems, vault });
   const { version } = options;
   const hosts = new HostReports({
     store,
@@ -182,15 +218,20 @@ async function assemble(
     archives,
     attachments,
     tools,
+    networks,
     reconciler,
     pools,
     hosts,
     stale,
+    secrets,
     keys,
     metrics,
+    egress,
     doctor,
   };
 }
+
+const silent: EgressLog = { warn() {} };
 
 /** The lock is loaded only where there is a Postgres to hold. */
 async function takeDatabase(url: string, superseded: () => void = () => {}) {

@@ -4,9 +4,10 @@ import { type CommandContext, withServer } from '../command-context.ts';
 import type { ServerChoice } from '../connect.ts';
 import { parseDuration, parseWholeDuration } from '../input/duration.ts';
 import { collectKeyValue, parseCount } from '../input/key-value.ts';
+import { type NetworkFlags, networkFlagsInto, withNetworkFlags } from '../input/network-flags.ts';
 import type { Invocation } from '../invocation.ts';
 
-export interface CreateOptions extends ServerChoice {
+export interface CreateOptions extends ServerChoice, NetworkFlags {
   readonly spec?: string;
   readonly profile?: string;
   readonly input?: Record<string, string>;
@@ -49,7 +50,7 @@ function addMaking(command: Command, context: CommandContext, verb: 'create' | '
 
 /** What a sandbox can be asked to be, by words on the command line. */
 export function withMaking(command: Command): Command {
-  return withServer(command)
+  return withNetworkFlags(withServer(command))
     .argument('[repo]', 'git URL of the repository to work on, short for a spec with `repo`')
     .option('-s, --spec <file>', 'workspace spec, YAML or JSON; - is the standard input')
     .option('-p, --profile <name>', 'profile, as name or name@version')
@@ -77,12 +78,15 @@ export async function requestOf(
   const written = options.spec === undefined ? {} : await readSpecObject(options.spec, invocation);
   const { profile, name, project, scope, driver } = options;
   const host = options.host ?? (invocation.env.CAISSON_HOST || undefined);
-  // A driver alone is no intent: it is the sandbox of a bare create that it should hold.
-  const blank = driver !== undefined && options.spec === undefined && repo === undefined && profile === undefined;
+  const network = networkFlagsInto(written.runtime, options);
+  // A driver or a network alone is no intent: it is the sandbox of a bare create that has it.
+  const isBare = options.spec === undefined && repo === undefined && profile === undefined;
+  const blank = isBare && (driver !== undefined || network !== undefined);
   const spec = {
     ...written,
     ...(repo === undefined ? {} : { repo }),
     ...(driver === undefined ? {} : { target: targetOf(written.target, driver) }),
+    ...(network === undefined ? {} : { runtime: network }),
   };
   const hasSpec = options.spec !== undefined || Object.keys(spec).length > 0;
   return {

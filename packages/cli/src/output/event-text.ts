@@ -32,6 +32,9 @@ function detail(data: CaissonEvent['data']): string {
     return String(data.reason.message);
   }
   if (typeof data.line === 'string') return data.line;
+  if (typeof data.secret === 'string') return `${data.secret} for ${String(data.host)}, ${String(data.count)} times`;
+  if (typeof data.revision === 'number')
+    return `revision ${data.revision}: ${String(data.mode)}, by ${String(data.by)}`;
   if (typeof data.kind === 'string') return `${data.kind} ${String(data.name ?? data.snapshot)}`;
   if (typeof data.from === 'string') return `(was ${data.from})`;
   return 'to' in data ? '' : JSON.stringify(data);

@@ -50,6 +50,11 @@ export const componentErrors = {
     'Start what should listen there; it may be on its way.',
     later,
   ),
+  port_answer_invalid: row(
+    'failed',
+    'What listens on the port in the sandbox does not speak HTTP as it should',
+    'Check that it serves plain HTTP/1.1; other protocols go through `caisson port forward`.',
+  ),
   instance_lost: row(
     'failed',
     'The sandbox has vanished from its backend',
@@ -93,6 +98,11 @@ export const componentErrors = {
     'The database does not answer',
     'Repeat it when it is back; `/readyz` tells.',
     later,
+  ),
+  secret_unreadable: row(
+    'unavailable',
+    'A stored secret cannot be read',
+    'Give the server the key that it was stored with, or set the secret again; `caisson doctor` says which key is used.',
   ),
   data_folder_locked: row(
     'unavailable',

@@ -4,6 +4,7 @@ import { type ActionName, actionNames } from '../lifecycle/actions.ts';
 import { reasonSchema } from '../lifecycle/reasons.ts';
 import { type SandboxState, sandboxStates } from '../lifecycle/states.ts';
 import type { Standing } from '../lifecycle/transition.ts';
+import { networkRulesSchema } from '../network/policy.ts';
 import { ownerSchema } from '../owner.ts';
 import { backendSchema } from '../routing/route-decision.ts';
 
@@ -69,6 +70,16 @@ const selfCheckSchema = z.strictObject({
 });
 export type SelfCheck = z.infer<typeof selfCheckSchema>;
 
+const networkChangedSchema = z.strictObject({
+  revision: z.int().min(1),
+  ...networkRulesSchema.pick({ mode: true, allow: true, deny: true }).shape,
+  by: z.string().describe('the principal who changed them'),
+});
+const secretUsedSchema = z.strictObject({
+  secret: z.string().describe('its name'),
+  host: z.string().describe('where it went; `*` for several'),
+  count: z.int().min(1).describe('how often, since the last such event; there is at most one a minute'),
+});
 const labelsChangedSchema = z.strictObject({ labels: z.record(z.string(), z.string()) });
 
 /** Every type of event with the shape of its data. State events come from the list of states. */
@@ -84,6 +95,8 @@ export const eventTypes = {
   'caisson.sandbox.checked': selfCheckSchema.describe('what it found when it looked at itself'),
   'caisson.sandbox.lease': leaseSchema,
   'caisson.sandbox.labels': labelsChangedSchema,
+  'caisson.sandbox.network': networkChangedSchema.describe('its network has other rules'),
+  'caisson.sandbox.secret-used': secretUsedSchema.describe('a secret was put into requests on their way out'),
   'caisson.sandbox.snapshot': snapshotSchema.describe('it has another snapshot'),
   'caisson.sandbox.snapshot-removed': snapshotSchema.describe('it has one snapshot less'),
 } as const;

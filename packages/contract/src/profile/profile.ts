@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { lineSchema, nameSchema } from '../names.ts';
+import { networkLimitsSchema } from '../network/policy.ts';
 import { hostNameSchema } from '../routing/host-name.ts';
 import { routeStrategies } from '../routing/route-decision.ts';
 
@@ -72,6 +73,12 @@ export const networkPolicySchema = z.strictObject({
   mode: z.enum(['off', 'allowlist', 'open']).optional(),
   allow: z.array(lineSchema(300)).max(1000).optional(),
   deny: z.array(lineSchema(300)).max(1000).optional(),
+  limits: networkLimitsSchema.optional(),
+  secrets: z
+    .array(lineSchema(255))
+    .max(100)
+    .optional()
+    .describe('names of stored secrets that are put in on the way out'),
 });
 
 export const snapshotPolicySchema = z.strictObject({

@@ -61,6 +61,11 @@ export interface Driver
   open?(signal: AbortSignal): Promise<void>;
   /** Called when an instance seems to have ended by itself, so that nobody has to wait for the next look at all of them. */
   onEnded?: ((key: InstanceKey) => void) | undefined;
+  /**
+   * Called with the client of each instance as soon as there is one, before anything can run inside: at its creation, and
+   * for those that an earlier process left, when they are first linked, which `list` does. Once for each client.
+   */
+  onGuest?: ((key: InstanceKey, guest: GuestClient) => void) | undefined;
   /** Lets go of everything but the instances. */
   close?(): Promise<void>;
 }

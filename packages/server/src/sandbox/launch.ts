@@ -2,11 +2,14 @@ import {
   CaissonError,
   hasCode,
   type Id,
+  type NetworkRules,
   type Sandbox,
   type SelfCheck,
   type WorkspaceBlueprint,
 } from '@caisson/contract';
 import type { CreateRequest, Driver, Instance } from '../drivers/driver.ts';
+import { proxyEnv } from '../network/proxy-ports.ts';
+import type { LaunchSecrets } from '../network/secrets/inside-secrets.ts';
 import type { AttemptImage } from '../store/attempts.ts';
 import type { StepChange } from '../store/sandboxes.ts';
 import { withDeadline } from './deadline.ts';
@@ -37,16 +40,17 @@ export async function launch(
   kept?: Kept,
 ): Promise<StepChange> {
   const driver = context.driver(sandbox.driver);
-  const plan = await planOf(context, sandbox, kept);
+  const plan = await planOf(context, driver, sandbox, kept);
   const backend = { driver: driver.name, host: sandbox.host ?? '' };
   const { tenant } = sandbox.owner;
   context.health?.began(backend, tenant);
   try {
-    const { request, notices, image } = await requestOf(context, driver, sandbox, plan, signal);
+    const secrets = await context.secrets?.atLaunch(sandbox, plan.blueprint);
+    const { request, notices, image } = await requestOf(context, driver, sandbox, { ...plan, secrets }, signal);
     // What images and files take says nothing about the backend.
     const asked = performance.now();
     const instance = await withDeadline('launching', context.deadlines.launchMs, signal, (inner) =>
-      begin(driver, request, plan, inner),
+      begin(driver, request, { ...plan, secrets }, inner),
     );
     const launchMs = performance.now() - asked;
     const checked = await look(context, driver, sandbox, plan, launchMs, signal);
@@ -55,7 +59,9 @@ export async function launch(
     const unmet = driver.capabilities.guest ? unmetNotices(plan.blueprint) : [];
     return {
       reason: null,
-      notices: [...new Set([...sandbox.notices, ...notices, ...instance.notices, ...unmet])],
+      notices: [
+        ...new Set([...sandbox.notices, ...notices, ...instance.notices, ...(secrets?.notices ?? []), ...unmet]),
+      ],
       instance: { driver: driver.name, host: instance.host },
       endAttempt: { state: 'succeeded', image },
       ...(checked ? { checked } : {}),
@@ -70,6 +76,10 @@ export async function launch(
 
 interface Plan {
   readonly blueprint: WorkspaceBlueprint;
+  /** That of its rules, which may have changed since it was written. */
+  readonly networkMode: NetworkRules['mode'];
+  /** Programs inside are offered the way out. */
+  readonly isConnected: boolean;
   /** It begins from the filesystem that was kept for it. */
   readonly fromKept: boolean;
   /** It begins from these files, in place of an image. */
@@ -78,29 +88,39 @@ interface Plan {
   readonly notices: readonly string[];
 }
 
-async function planOf({ store }: WorkContext, sandbox: Sandbox, kept: Kept | undefined): Promise<Plan> {
+type PlanWithSecrets = Plan & { readonly secrets: LaunchSecrets | undefined };
+
+async function planOf(
+  { store, subjects }: WorkContext,
+  driver: Driver,
+  sandbox: Sandbox,
+  kept: Kept | undefined,
+): Promise<Plan> {
   const attempt = sandbox.attempt === null ? undefined : await store.attempts.get(sandbox.attempt);
   if (!attempt) throw new CaissonError('attempt_not_found', `${sandbox.id} has no attempt to launch`);
   // It was normalized when the attempt was recorded.
   const blueprint = attempt.blueprint as WorkspaceBlueprint;
   const fromKept = kept !== undefined || (attempt.action === 'start' && sandbox.persistence === 'persistent');
   const { fromSnapshot: snapshot } = attempt;
-  if (snapshot === null || fromKept) return { blueprint, fromKept, from: undefined, kept, notices: [] };
+  const networkMode = (await subjects.find(sandbox.id))?.rules.mode ?? 'off';
+  const isConnected = networkMode !== 'off' && driver.capabilities.networkModes.includes(networkMode);
+  const common = { blueprint, networkMode, isConnected, fromKept, kept };
+  if (snapshot === null || fromKept) return { ...common, from: undefined, notices: [] };
   const isFirst = attempt.action === 'restore' || attempt.action === 'fork';
   const inputs = await store.snapshots.inputs(snapshot);
   // What is removed after the first try began stays for it; a later one need not have it.
   if (inputs && (isFirst || (await store.snapshots.get(snapshot))?.state === 'ready'))
-    return { blueprint, fromKept, from: { snapshot, image: inputs.image }, kept, notices: [] };
+    return { ...common, from: { snapshot, image: inputs.image }, notices: [] };
   if (isFirst) throw new CaissonError('snapshot_not_found', `the snapshot ${snapshot} is not there any more`);
   const notice = `The snapshot ${snapshot} that it came from is gone: it begins from its image.`;
-  return { blueprint, fromKept, from: undefined, kept, notices: [notice] };
+  return { ...common, from: undefined, notices: [notice] };
 }
 
 async function requestOf(
   context: WorkContext,
   driver: Driver,
   sandbox: Sandbox,
-  { blueprint, fromKept, from, kept, notices }: Plan,
+  { blueprint, isConnected, fromKept, from, kept, notices, secrets }: PlanWithSecrets,
   signal: AbortSignal,
 ): Promise<{ request: CreateRequest; notices: readonly string[]; image?: AttemptImage }> {
   const resources = withHostDefaults(blueprint.runtime.resources);
@@ -128,7 +148,8 @@ async function requestOf(
         signal: inner,
       }),
     );
-    const env = { ...prepared.image.env, ...blueprint.runtime.env };
+    const outward = isConnected ? proxyEnv : {};
+    const env = { ...outward, ...prepared.image.env, ...secrets?.env, ...blueprint.runtime.env };
     const request = { ...common, rootfs: prepared.rootfs, env };
     return { request, notices: [...notices, ...prepared.notices], image: prepared.image };
   } finally {
@@ -136,17 +157,20 @@ async function requestOf(
   }
 }
 
-async function begin(driver: Driver, request: CreateRequest, plan: Plan, signal: AbortSignal): Promise<Instance> {
+async function begin(
+  driver: Driver,
+  request: CreateRequest,
+  plan: PlanWithSecrets,
+  signal: AbortSignal,
+): Promise<Instance> {
   const instance = await driver.create(request, signal);
   if (!driver.guest) return instance;
-  const { blueprint, fromKept, from, kept } = plan;
+  const { blueprint, isConnected, fromKept, from, kept, secrets } = plan;
   const isTakenOver = from !== undefined || kept?.isForeign === true;
   const beginsFrom = isTakenOver ? 'snapshot' : fromKept ? 'kept' : 'image';
-  await settleIn(
-    await driver.guest(request.key, signal),
-    { sandbox: request.key.sandbox, blueprint, beginsFrom },
-    signal,
-  );
+  const guest = await driver.guest(request.key, signal);
+  const arrival = { sandbox: request.key.sandbox, blueprint, beginsFrom, isConnected } as const;
+  await Promise.all([settleIn(guest, arrival, signal), secrets?.settleIn(guest, signal)]);
   return instance;
 }
 
@@ -155,7 +179,7 @@ async function look(
   context: WorkContext,
   driver: Driver,
   sandbox: Sandbox,
-  { blueprint, fromKept }: Plan,
+  { blueprint, networkMode, fromKept }: Plan,
   launchMs: number,
   signal: AbortSignal,
 ): Promise<SelfCheck | undefined> {
@@ -163,7 +187,7 @@ async function look(
   const storage = driver.capabilities.storage === 'ours' ? context.filesystems?.storage : undefined;
   const { diskMiB } = withHostDefaults(blueprint.runtime.resources);
   const { isolation } = driver.capabilities;
-  const subject = { sandbox: sandbox.id, blueprint, diskMiB, isolation, storage };
+  const subject = { sandbox: sandbox.id, blueprint, networkMode, diskMiB, isolation, storage };
   const found = await withDeadline('looking at itself', context.deadlines.inspectMs, signal, async (inner) => {
     const guest = await driver.guest?.(keyOf(sandbox), inner);
     return guest && selfCheck(guest, subject, launchMs, inner);

@@ -44,7 +44,8 @@ export class SandboxMaker {
     slot: string | null,
     idempotency?: IdempotentRequest,
   ): Promise<Outcome> {
-    const { router, pools } = this.#context;
+    const { router, pools, work } = this.#context;
+    await work.secrets?.require(wanted.owner, wanted.composed.blueprint);
     const policy = policyOf(wanted.profile, request);
     const asked = routeRequest(wanted.composed.blueprint, wanted.profile, policy, wanted.owner.tenant, request.host);
     // What was made ahead has its place: whether there is room for more is not asked for it.
@@ -62,7 +63,7 @@ export class SandboxMaker {
       const own = backend === chosen ? record : this.#recordOf(wanted, request, policy, slot, decision, backend);
       try {
         const operation = await this.#begin(own, { ...attempt, route: stored(decision) }, idempotency);
-        return { ...(await settle(this.#context.work.store, operation, own.id, request.waitSeconds)), created: true };
+        return { ...(await settle(work.store, operation, own.id, request.waitSeconds)), created: true };
       } catch (error) {
         const others = isHostFull(error) ? withoutHost(decision, backend.host, error.message) : undefined;
         if (!others?.chosen) throw error;
@@ -74,6 +75,7 @@ export class SandboxMaker {
   /** What `make` would decide. Nothing is written, and nothing that was made ahead is taken. */
   async explain({ composed, profile, owner }: Wanted, request: CreateSandbox): Promise<RouteDecision> {
     const { router, work, limits, pools } = this.#context;
+    await work.secrets?.require(owner, composed.blueprint);
     const asked = routeRequest(composed.blueprint, profile, policyOf(profile, request), owner.tenant, request.host);
     let decision = router.decide(asked, { room: await router.look() });
     const ahead = pools?.show().reduce((sum, pool) => sum + pool.ready, 0) ?? 0;

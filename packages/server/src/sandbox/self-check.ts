@@ -1,4 +1,11 @@
-import { CaissonError, type Id, newId, type SelfCheck, type WorkspaceBlueprint } from '@caisson/contract';
+import {
+  CaissonError,
+  type Id,
+  type NetworkRules,
+  newId,
+  type SelfCheck,
+  type WorkspaceBlueprint,
+} from '@caisson/contract';
 import type { GuestClient } from '@caisson/guest';
 import type { Capabilities } from '../drivers/driver.ts';
 import type { Storage } from '../storage/storage.ts';
@@ -13,6 +20,7 @@ type Finding = Pick<Check, 'ok' | 'detail'>;
 export interface SelfCheckSubject {
   readonly sandbox: Id<'sandbox'>;
   readonly blueprint: WorkspaceBlueprint;
+  readonly networkMode: NetworkRules['mode'];
   readonly diskMiB: number | undefined;
   readonly isolation: Capabilities['isolation'];
   /** Where its files are kept, where that is ours. */
@@ -85,7 +93,7 @@ async function disk({ sandbox, diskMiB, storage }: SelfCheckSubject, signal: Abo
  * some kernels give every network a few that lead nowhere.
  */
 async function network(guest: GuestClient, subject: SelfCheckSubject, signal: AbortSignal): Promise<Finding> {
-  const { mode } = subject.blueprint.runtime.network;
+  const { networkMode: mode } = subject;
   if (subject.isolation === 'none') return { ok: null, detail: "it has the host's network: nothing stands between" };
   const read = (path: string) =>
     guest.files.readAll(path, { signal, user: 'root', maxBytes: maxFileBytes }).then(String, () => undefined);

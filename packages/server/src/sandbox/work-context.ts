@@ -1,5 +1,7 @@
 import type { Sandbox } from '@caisson/contract';
 import type { Driver } from '../drivers/driver.ts';
+import type { EgressSubjects } from '../network/egress.ts';
+import type { InsideSecrets } from '../network/secrets/inside-secrets.ts';
 import type { BackendHealth } from '../routing/backend-health.ts';
 import type { Store } from '../store/store.ts';
 import type { Filesystems } from './filesystems.ts';
@@ -26,6 +28,8 @@ export const defaultDeadlines: Deadlines = {
 };
 
 export interface WorkContext {
+  /** What sandboxes may reach. */
+  readonly subjects: EgressSubjects;
   readonly store: Store;
   readonly deadlines: Deadlines;
   readonly installation: string;
@@ -39,4 +43,6 @@ export interface WorkContext {
   readonly inFlight: InFlight;
   /** For drivers whose filesystem is ours; absent where there is none of them. */
   readonly filesystems?: Filesystems | undefined;
+  /** What sandboxes have inside for their secrets. */
+  readonly secrets?: InsideSecrets | undefined;
 }

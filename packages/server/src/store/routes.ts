@@ -1,14 +1,13 @@
 import {
   type Backend,
   CaissonError,
-  type CaissonEvent,
   type FailedTry,
   type Id,
   type Sandbox,
   type SandboxRoute,
 } from '@caisson/contract';
 import type { Database, Queries } from './database.ts';
-import type { EventLog } from './events.ts';
+import type { EventListener, EventLog } from './events.ts';
 import { toSandbox } from './sandbox-row.ts';
 import { sandboxTransaction } from './sandbox-transaction.ts';
 
@@ -28,9 +27,9 @@ export interface KeptMeasure extends Backend {
 export class RouteStore {
   readonly #database: Database;
   readonly #events: EventLog;
-  readonly #committed: (event: CaissonEvent) => void;
+  readonly #committed: EventListener;
 
-  constructor(database: Database, events: EventLog, committed: (event: CaissonEvent) => void) {
+  constructor(database: Database, events: EventLog, committed: EventListener) {
     this.#database = database;
     this.#events = events;
     this.#committed = committed;
@@ -95,7 +94,7 @@ export class RouteStore {
       });
       return { sandbox: toSandbox(row), event };
     });
-    this.#committed(moved.event);
+    this.#committed(moved.event, moved.sandbox);
     return moved.sandbox;
   }
 

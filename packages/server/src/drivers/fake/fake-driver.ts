@@ -42,6 +42,8 @@ export interface FakeOptions {
   readonly backend?: FakeBackend;
   readonly name?: string;
   readonly host?: string;
+  /** All of them when absent. */
+  readonly networkModes?: Capabilities['networkModes'];
 }
 
 export class FakeDriver implements Driver {
@@ -68,6 +70,8 @@ export class FakeDriver implements Driver {
   constructor(options: FakeOptions = {}) {
     this.name = options.name ?? 'fake';
     if (options.host !== undefined) this.host = options.host;
+    const { networkModes } = options;
+    if (networkModes) this.capabilities = { ...this.capabilities, networkModes };
     this.backend = options.backend ?? new FakeBackend();
   }
 

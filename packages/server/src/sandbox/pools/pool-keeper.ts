@@ -141,11 +141,9 @@ export class PoolKeeper {
     this.#members.begin(id, pool);
     try {
       const record = this.#recordOf(id, pool, plan);
-      // Tenants have limits of their own; the system has the bounds of its pools, and the host's.
-      const unlimited = { ...limits, sandboxesPerTenant: null };
       const insert = async () => {
         if (plan.driver.capabilities.storage === 'ours') await work.filesystems?.room.require();
-        return (await work.store.sandboxes.create(record, newAttempt('create', plan.composed), unlimited)).sandbox;
+        return (await work.store.sandboxes.create(record, newAttempt('create', plan.composed), limits)).sandbox;
       };
       const entering = runner.enter(id, insert, 'create', 'provisioning', {});
       this.#entering.add(entering);

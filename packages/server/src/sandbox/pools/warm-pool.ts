@@ -1,8 +1,9 @@
 import { CaissonError, type Id, type Pool, profileRef, type ResolvedProfile, systemOwner } from '@caisson/contract';
 import type { Driver } from '../../drivers/driver.ts';
+import { secretsIn } from '../../network/secrets/inside-secrets.ts';
 import { requireChosen } from '../../routing/no-route.ts';
 import type { Router } from '../../routing/router.ts';
-import type { PoolBounds } from '../../store/pools.ts';
+import type { ClaimableMember, PoolBounds } from '../../store/pools.ts';
 import { type Composed, compose } from '../compose.ts';
 import { policyOf } from '../profile-policy.ts';
 import { routeRequest } from '../route-request.ts';
@@ -25,8 +26,7 @@ export interface PoolPlan {
   readonly key: string;
 }
 
-export interface PoolMember {
-  readonly id: Id<'sandbox'>;
+export interface PoolMember extends ClaimableMember {
   readonly madeAt: number;
   /** The digest of the image that its files began from. */
   readonly image: string | undefined;
@@ -134,6 +134,9 @@ export class WarmPool {
 
 function planOf(profile: ResolvedProfile, router: Router): PoolPlan {
   const composed = compose(profile, {}, {});
+  // A member is launched for nobody: it would have nothing inside of its later owner's secrets.
+  if (secretsIn(composed.blueprint).length > 0)
+    throw new CaissonError('request_invalid', 'a sandbox with secrets cannot be made before it has an owner');
   const asked = routeRequest(composed.blueprint, profile, policyOf(profile, {}), systemOwner.tenant);
   const chosen = requireChosen(router.decide(asked, { isLater: true }), {});
   const driver = router.driverOf(chosen);

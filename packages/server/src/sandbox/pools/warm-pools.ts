@@ -138,7 +138,7 @@ export class WarmPools {
       const isAlive = this.#isAlive(pool, member);
       let taken: Sandbox | undefined;
       try {
-        taken = await work.store.pools.claim(member.id, record, attempt, limits, { idempotency, isAlive });
+        taken = await work.store.pools.claim(member, record, attempt, limits, { idempotency, isAlive });
         if (!taken && !(await isAlive)) {
           if (this.#members.isIn(member.id)) pool.ready.push(member);
           continue;
