@@ -143,7 +143,7 @@ test('whatever is asked, the answer is one of the six, and what is resolved is v
   fc.assert(
     fc.property(words, versions, fc.constantFrom(...distributions), (id, version, distribution) => {
       const place = { distribution, release: distributionFacts[distribution].defaultRelease };
-      const answer = resolvePackage({ id, version }, place);
+      const answer = resolvePackage({ id, version }, place, undefined, false);
       if (answer.status === 'resolved') {
         expect(answer.nativeNames.every((name) => isNativeName(distribution, name))).toBe(true);
         expect(answer.version === undefined || isNativeVersion(distribution, answer.version)).toBe(true);
