@@ -65,6 +65,7 @@ const samples: Record<RouteName, (id: string) => { path: string; body?: unknown 
   'sandbox.rollback': (id) => ({ path: `/v1/sandboxes/${id}/rollback`, body: { snapshot: 'none' } }),
   'sandbox.fork': (id) => ({ path: `/v1/sandboxes/${id}/fork`, body: {} }),
   'tool.list': () => ({ path: '/v1/tools' }),
+  'plan.make': () => ({ path: '/v1/plan', body: { spec: { source: { kind: 'none' } } } }),
   'pool.list': () => ({ path: '/v1/pools' }),
   'pool.set': () => ({ path: '/v1/pools/blank', body: { min: 0, max: 1 } }),
   'event.list': () => ({ path: '/v1/events' }),

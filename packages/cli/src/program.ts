@@ -12,6 +12,7 @@ import { addGet } from './commands/get.ts';
 import { addKeys } from './commands/keys.ts';
 import { addList } from './commands/list.ts';
 import { addLogs } from './commands/logs.ts';
+import { addPlan } from './commands/plan.ts';
 import { addPool } from './commands/pool.ts';
 import { addKill, addPs } from './commands/processes.ts';
 import { addProfile } from './commands/profile.ts';
@@ -70,6 +71,7 @@ export function buildProgram(invocation: Invocation, screen: Screen, outcome: { 
   addSnapshotContent(addSnapshots(program, context), context);
   addEvents(program, context);
   addSpec(program, context);
+  addPlan(program, context);
   addProfile(program, context);
   addPool(program, context);
   addKeys(program, context);

@@ -3,6 +3,7 @@ export * from './api/file-routes.ts';
 export * from './api/file-shape.ts';
 export * from './api/output-frame.ts';
 export * from './api/paging.ts';
+export * from './api/plan-routes.ts';
 export * from './api/pool-routes.ts';
 export * from './api/process-routes.ts';
 export * from './api/process-shape.ts';

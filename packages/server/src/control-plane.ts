@@ -10,6 +10,7 @@ import { Expiry } from './sandbox/expiry.ts';
 import { Guests } from './sandbox/guests.ts';
 import { Idle } from './sandbox/idle.ts';
 import { InFlight } from './sandbox/in-flight.ts';
+import { Plans } from './sandbox/plans.ts';
 import { WarmPools } from './sandbox/pools/warm-pools.ts';
 import { Reconciler } from './sandbox/reconciler.ts';
 import { Runner } from './sandbox/runner.ts';
@@ -56,6 +57,7 @@ export interface ControlPlane {
   readonly attachments: Attachments;
   readonly tools: Tools;
   readonly reconciler: Reconciler;
+  readonly plans: Plans;
   readonly pools: WarmPools;
   readonly keys: Keys;
   readonly metrics: Metrics;
@@ -140,6 +142,7 @@ async function assemble(
     pools: () => pools.show(),
   });
   const doctor = () => checkAll({ store, drivers, folder: folder.path, filesystems });
+  const plans = new Plans({ profiles, filesystems, indexFolder: folder.file('package-index') });
   const keys = new Keys(store);
   const attachments = new Attachments();
   return {
@@ -156,6 +159,7 @@ async function assemble(
     attachments,
     tools,
     reconciler,
+    plans,
     pools,
     keys,
     metrics,

@@ -1,4 +1,5 @@
 import { fileRoutes } from './file-routes.ts';
+import { planRoutes } from './plan-routes.ts';
 import { poolRoutes } from './pool-routes.ts';
 import { processRoutes } from './process-routes.ts';
 import type { IsJson, Route } from './route.ts';
@@ -16,6 +17,7 @@ export const routes = {
   ...snapshotRoutes,
   ...snapshotContentRoutes,
   ...toolRoutes,
+  ...planRoutes,
   ...poolRoutes,
   ...systemRoutes,
 } as const satisfies Record<string, Route>;

@@ -4,6 +4,7 @@ import type { EventFeed } from '../events/feed.ts';
 import type { ProfileCatalog } from '../profiles/catalog.ts';
 import type { Attachments } from '../sandbox/attachments.ts';
 import type { Guests } from '../sandbox/guests.ts';
+import type { Plans } from '../sandbox/plans.ts';
 import type { WarmPools } from '../sandbox/pools/warm-pools.ts';
 import type { Sandboxes } from '../sandbox/sandboxes.ts';
 import type { Tools } from '../sandbox/tools/tools.ts';
@@ -32,6 +33,7 @@ export interface ApiContext {
   readonly tools: Tools;
   readonly feed: EventFeed;
   readonly keys: Keys;
+  readonly plans: Plans;
   readonly pools: WarmPools;
   readonly profiles: ProfileCatalog;
   readonly metrics: Metrics;

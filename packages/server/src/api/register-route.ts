@@ -9,6 +9,7 @@ import type { Answer, ApiContext, ByteAnswer, Call, Handler, Handlers } from './
 import type { HttpOptions } from './http-options.ts';
 import { idempotentRequest, runOnce } from './idempotent.ts';
 import { parseRequest } from './parse-request.ts';
+import { planHandlers } from './plan-handlers.ts';
 import { poolHandlers } from './pool-handlers.ts';
 import { processHandlers } from './process-handlers.ts';
 import { eventHandlers, sandboxHandlers } from './sandbox-handlers.ts';
@@ -29,6 +30,7 @@ const handlers: Handlers = {
   ...snapshotContentHandlers,
   ...toolHandlers,
   ...eventHandlers,
+  ...planHandlers,
   ...poolHandlers,
   ...systemHandlers,
 };

