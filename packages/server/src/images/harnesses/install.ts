@@ -101,7 +101,12 @@ function installScript(harness: Harness, version: string, root: string, ownNode:
           `chmod 755 "$root/bin/${command}"`,
         ]
       : [`ln -sf "../${id}/node_modules/.bin/${command}" "$root/bin/${command}"`]),
-    // It runs, or it is not installed.
-    `"$root/bin/${command}" --version`,
+    // It runs, or it is not installed. What it writes at its first start is nobody's.
+    'mkdir -p "$root/home"',
+    `HOME="$root/home" "$root/bin/${command}" --version`,
+    'rm -rf "$root/home"',
+    ...(root === harnessRoot
+      ? ['mkdir -p /usr/local/bin', `ln -sf "$root/bin/${command}" /usr/local/bin/${command}`]
+      : []),
   ].join('\n');
 }

@@ -34,7 +34,7 @@ export function pin(
     return { ...found, version, why: `${found.why}; whether it has version ${version} is known only when it is built` };
   const offered = index.versionsOf(name);
   const exact = offered.find((candidate) => candidate === version);
-  // The last is the newest: updates come after what was released.
+  // The last is the newest.
   const full = exact ?? offered.findLast((candidate) => upstreamForms(candidate).includes(version));
   if (full === undefined) return refuse(`${index.name} has ${name} in another version`, offered);
   const why = full === version ? found.why : `${found.why}; version ${version} is ${full} there`;

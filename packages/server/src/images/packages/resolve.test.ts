@@ -2,9 +2,10 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { catalog } from './catalog/catalog.ts';
 import { distributionFacts, distributions, isNativeName, isNativeVersion } from './distributions.ts';
+import { nearestNames } from './nearest-names.ts';
 import { refusalOf } from './refusal.ts';
 import type { PackageIndex } from './resolution.ts';
-import { nearestNames, resolvePackage } from './resolve.ts';
+import { resolvePackage } from './resolve.ts';
 
 const bookworm = { distribution: 'debian', release: 'bookworm' } as const;
 const trixie = { distribution: 'debian', release: 'trixie' } as const;
@@ -62,6 +63,8 @@ test('what a distribution lacks comes with those that have it', () => {
 test('what nobody knows comes with the nearest names', () => {
   expect(resolvePackage({ id: 'ripgerp' }, fedora)).toMatchObject({ status: 'not-found', nearest: ['ripgrep'] });
   expect(nearestNames('frobnicate', index)).toContain('libfrobnicate-dev');
+  for (const slip of ['cowsayy', 'cwsay', 'ocwsay', 'cowsax']) expect(nearestNames(slip, index)).toContain('cowsay');
+  expect(nearestNames('x'.repeat(41), index)).toEqual([]);
 });
 
 test('a name of the index is taken as it is, and nowhere else', () => {

@@ -1,15 +1,12 @@
-import { nearest } from '@caisson/workspace-composition';
-import { catalogWords, isVerified, thingsNamed } from './catalog/catalog.ts';
+import { isVerified, thingsNamed } from './catalog/catalog.ts';
 import { namesIn, type Thing } from './catalog/thing.ts';
 import { distributionFacts, distributions, isNativeName, releaseName } from './distributions.ts';
+import { nearestNames } from './nearest-names.ts';
 import { pin } from './pin.ts';
 import type { PackageIndex, PackagePlace, PackageQuery, PackageResolution, ResolvedPackage } from './resolution.ts';
 
 /** `apt:name`: that name and no other, for that package manager. */
 const asWritten = /^(apt|dnf|pacman|nix|apk):(.+)$/;
-const maxNearest = 3;
-/** What distributions put around the name of a thing. */
-const affixes = ['lib*-dev', '*-dev', 'python3-*', 'node-*', 'ruby-*', '*-cli', '*-tools', 'golang-*'];
 
 /**
  * One package on one release: by the catalog, else as it is written where the release's own index has that name.
@@ -53,24 +50,6 @@ function resolve(query: PackageQuery, place: PackagePlace, index: PackageIndex |
     names.length === 1 && names[0] === id ? 'the catalog has it' : `the catalog has ${first.id} under that name`;
   const found = resolved(query, place, names, 'catalog', why, index);
   return version === undefined ? found : pin(found, version, place, index, [...lines.keys()]);
-}
-
-/** The nearest words that mean something: of the catalog, and names of the index around the word. */
-export function nearestNames(word: string, index?: PackageIndex): readonly string[] {
-  const folded = word.toLowerCase();
-  const around =
-    index === undefined
-      ? []
-      : affixes.map((form) => form.replace('*', folded)).filter((name) => index.versionsOf(name).length > 0);
-  const known = new Set(catalogWords());
-  const near: string[] = [];
-  while (near.length < maxNearest) {
-    const next = nearest(folded, known);
-    if (next === undefined) break;
-    near.push(next);
-    known.delete(next);
-  }
-  return [...new Set([...near, ...around])].slice(0, maxNearest);
 }
 
 function resolveAsWritten(

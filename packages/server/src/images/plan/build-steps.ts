@@ -3,6 +3,7 @@ import { distributionFacts, isDistributionName } from '../packages/distributions
 import { shellQuote } from '../shell/shell-quote.ts';
 import type { PlanDraft } from './make-plan.ts';
 import { installScript } from './os-facts.ts';
+import { usersScript } from './users-script.ts';
 
 /**
  * A plan as what is done, in order. Every builder does these and nothing else, each on what the one before left.
@@ -66,20 +67,8 @@ function packageSteps({ packages, os }: PlanDraft | ResolvedImagePlan): BuildSte
   return [run('packages', `${packages.length} packages`, installScript(packageManager, items, os.release))];
 }
 
-/** By editing the files themselves: the programs for it differ everywhere, and small bases have none. */
 function userSteps({ users }: PlanDraft | ResolvedImagePlan): BuildStep[] {
-  if (users.length === 0) return [];
-  const lines = users.flatMap(({ name, uid, gid, home, shell }) => [
-    `if grep -q ${shellQuote(`^${name}:`)} /etc/passwd; then`,
-    `  sed -i ${shellQuote(`s|^\\(${name}:.*:\\)[^:]*$|\\1${shell.replace(/[|\\&]/g, '\\$&')}|`)} /etc/passwd`,
-    'else',
-    `  echo ${shellQuote(`${name}:x:${gid}:`)} >> /etc/group`,
-    `  echo ${shellQuote(`${name}:x:${uid}:${gid}::${home}:${shell}`)} >> /etc/passwd`,
-    'fi',
-    `mkdir -p ${shellQuote(home)}`,
-    `chown ${uid}:${gid} ${shellQuote(home)}`,
-  ]);
-  return [run('users', 'users and their login shells', ['set -eu', ...lines].join('\n'))];
+  return users.length === 0 ? [] : [run('users', 'users and their login shells', usersScript(users))];
 }
 
 function harnessSteps({ harness }: PlanDraft | ResolvedImagePlan): BuildStep[] {

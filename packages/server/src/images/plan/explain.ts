@@ -42,7 +42,7 @@ export function explainPlan(
     ),
     ...repositoryLines(blueprint, draft.repository?.commit),
     ...draft.steps.map(({ id, run, workingDirectory, shell }) =>
-      line('setup', `${id}: ${firstLine(run)}`, `the spec's setup, run by ${shell} in ${workingDirectory}`),
+      line('setup', `${id}: ${firstLine(run)}`, `it is the spec's setup, run by ${shell} in ${workingDirectory}`),
     ),
     ...envLines(blueprint, Object.keys(draft.env)),
     ...launchLines(blueprint),
@@ -72,7 +72,7 @@ function harnessLines({ harness }: WorkspaceBlueprint, { harness: install }: Pla
   const found = findHarness(harness.id);
   if (found === undefined || install === undefined) return [];
   const chosen =
-    harness.version === undefined ? 'the version that this Caisson is tested with' : 'the spec names the version';
+    harness.version === undefined ? 'it is the version that this Caisson is tested with' : 'the spec names the version';
   return install.steps.map(({ why }, index) =>
     line('harness', why, index === install.steps.length - 1 ? chosen : `${found.title} needs Node ${found.nodeMajor}`),
   );

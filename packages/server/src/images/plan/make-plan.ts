@@ -1,4 +1,4 @@
-import { CaissonError } from '@caisson/contract';
+import { CaissonError, parseOrThrow } from '@caisson/contract';
 import {
   type Platform,
   planRepositoryProblem,
@@ -84,7 +84,8 @@ export function draftPlan(blueprint: WorkspaceBlueprint, facts: PlanFacts): Draf
 export function finishPlan(blueprint: WorkspaceBlueprint, { draft, unresolved }: Draft): ResolvedImagePlan {
   if (unresolved.length > 0)
     throw new CaissonError('build_failed', `the plan is not complete: ${unresolved.join(', ')} is not known yet`);
-  const plan = resolvedImagePlanSchema.parse({ ...draft, inputs: draft.inputs.map(({ resolved }) => resolved) });
+  const whole = { ...draft, inputs: draft.inputs.map(({ resolved }) => resolved) };
+  const plan = parseOrThrow(resolvedImagePlanSchema, whole, 'spec_invalid', 'the plan of this spec');
   const problem = planRepositoryProblem(blueprint, plan);
   if (problem !== undefined) throw new CaissonError('internal', `${problem.path}: ${problem.message}`);
   return plan;

@@ -57,12 +57,12 @@ function indexes(options: { now?: () => number; suites?: readonly string[] } = {
   return new DebianIndexes({ folder, suitesOf: async () => suites, ...(options.now ? { now: options.now } : {}) });
 }
 
-test('the versions of all suites are known, the released one first', async () => {
+test('the versions of all suites are known, the oldest first', async () => {
   publish('bookworm', { git: '1:2.39.2-1', curl: '7.88-1' });
-  publish('bookworm-security', { git: '1:2.39.5-0' });
+  publish('bookworm-security', { git: '1:2.39.5-0', curl: '7.88-0' });
   const { index } = await indexes({ suites: ['bookworm', 'bookworm-security'] }).of('bookworm', 'amd64', signal);
   expect(index?.versionsOf('git')).toEqual(['1:2.39.2-1', '1:2.39.5-0']);
-  expect(index?.versionsOf('curl')).toEqual(['7.88-1']);
+  expect(index?.versionsOf('curl')).toEqual(['7.88-0', '7.88-1']);
   expect(index?.versionsOf('constructor')).toEqual([]);
 });
 

@@ -21,6 +21,9 @@ const keptSchema = z.object({
   files: z.array(z.string().regex(/^sha256-[0-9a-f]{64}\.txt$/)).max(16),
 });
 
+/** Where Debian has other words for machines than images have. */
+const debianWords: Readonly<Record<string, string>> = { ppc64le: 'ppc64el', arm: 'armhf' };
+
 export interface OpenedIndex {
   readonly index?: PackageIndex;
   /** Why there is none, or why it may be old. */
@@ -48,7 +51,8 @@ export class DebianIndexes {
   }
 
   /** Never fails but by the signal: a plan without an index is still a plan. */
-  async of(release: string, architecture: string, signal: AbortSignal): Promise<OpenedIndex> {
+  async of(release: string, machine: string, signal: AbortSignal): Promise<OpenedIndex> {
+    const architecture = debianWords[machine] ?? machine;
     const key = `${release}-${architecture}`;
     const open = this.#open.get(key);
     if (open !== undefined && open.until > this.#now()) return { index: open.index };

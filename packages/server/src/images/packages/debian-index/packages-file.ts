@@ -1,5 +1,6 @@
 import { CaissonError } from '@caisson/contract';
 import type { PackageIndex } from '../resolution.ts';
+import { compareDebianVersions } from './debian-version.ts';
 
 /** Debian has 70 000 packages in a suite; a file with ten times as many is not an index. */
 const maxPackages = 700_000;
@@ -48,7 +49,8 @@ export function readKeptIndex(name: string, texts: readonly string[]): PackageIn
       const before = versions.get(key);
       // Nearly all packages have one version; a list for each would cost as much again.
       if (before === undefined) versions.set(key, version);
-      else if (!listed(before).includes(version)) versions.set(key, [...listed(before), version]);
+      else if (!listed(before).includes(version))
+        versions.set(key, [...listed(before), version].sort(compareDebianVersions));
     }
   }
   return { name, versionsOf: (nativeName) => listed(versions.get(nativeName)) };
