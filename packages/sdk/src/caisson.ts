@@ -1,5 +1,12 @@
-import type { CaissonEvent, Doctor, JsonRouteName, NetworkPreset, ToolDescription } from '@caisson/contract';
-import type { CallAnswer, CallArguments, CallOptions } from './call.ts';
+import type {
+  CaissonEvent,
+  Doctor,
+  JsonRouteName,
+  NetworkPreset,
+  ProposedPlan,
+  ToolDescription,
+} from '@caisson/contract';
+import type { CallAnswer, CallArguments, CallInput, CallOptions } from './call.ts';
 import { Connection } from './connection.ts';
 import { eventsOf, type ProjectEventOptions } from './events.ts';
 import { Keys } from './keys.ts';
@@ -63,6 +70,11 @@ export class Caisson {
       return this.#connection.call('spec.normalize', { body: { spec, sourceRequired }, ...calls });
     },
   };
+
+  /** What would be built for a spec, and why; nothing is built. */
+  plan(request: NonNullable<CallInput<'plan.make'>['body']>, options: CallOptions = {}): Promise<ProposedPlan> {
+    return this.#connection.call('plan.make', { body: request, ...options });
+  }
 
   /** Every tool, with the schema of what it takes. */
   async tools(options: CallOptions = {}): Promise<ToolDescription[]> {

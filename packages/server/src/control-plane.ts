@@ -16,6 +16,7 @@ import { Guests } from './sandbox/guests.ts';
 import { Idle } from './sandbox/idle.ts';
 import { InFlight } from './sandbox/in-flight.ts';
 import { Networks } from './sandbox/networks.ts';
+import { Plans } from './sandbox/plans.ts';
 import { WarmPools } from './sandbox/pools/warm-pools.ts';
 import { Reconciler } from './sandbox/reconciler.ts';
 import { Runner } from './sandbox/runner.ts';
@@ -71,6 +72,7 @@ export interface ControlPlane {
   readonly tools: Tools;
   readonly networks: Networks;
   readonly reconciler: Reconciler;
+  readonly plans: Plans;
   readonly pools: WarmPools;
   readonly secrets: Secrets;
   readonly keys: Keys;
@@ -176,6 +178,7 @@ async function assemble(
     pools: () => pools.show(),
   });
   const doctor = () => checkAll({ store, drivers, folder: folder.path, filesystems, vault });
+  const plans = new Plans({ profiles, filesystems, indexFolder: folder.file('package-index') });
   const keys = new Keys(store);
   const attachments = new Attachments();
   return {
@@ -193,6 +196,7 @@ async function assemble(
     tools,
     networks,
     reconciler,
+    plans,
     pools,
     secrets,
     keys,

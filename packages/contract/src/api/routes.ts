@@ -1,5 +1,6 @@
 import { fileRoutes } from './file-routes.ts';
 import { networkRoutes } from './network-routes.ts';
+import { planRoutes } from './plan-routes.ts';
 import { poolRoutes } from './pool-routes.ts';
 import { portRoutes } from './port-routes.ts';
 import { processRoutes } from './process-routes.ts';
@@ -21,6 +22,7 @@ export const routes = {
   ...toolRoutes,
   ...networkRoutes,
   ...portRoutes,
+  ...planRoutes,
   ...poolRoutes,
   ...secretRoutes,
   ...systemRoutes,

@@ -8,6 +8,7 @@ import type { ProfileCatalog } from '../profiles/catalog.ts';
 import type { Attachments } from '../sandbox/attachments.ts';
 import type { Guests } from '../sandbox/guests.ts';
 import type { Networks } from '../sandbox/networks.ts';
+import type { Plans } from '../sandbox/plans.ts';
 import type { WarmPools } from '../sandbox/pools/warm-pools.ts';
 import type { Sandboxes } from '../sandbox/sandboxes.ts';
 import type { Tools } from '../sandbox/tools/tools.ts';
@@ -38,6 +39,7 @@ export interface ApiContext {
   readonly feed: EventFeed;
   readonly keys: Keys;
   readonly ports: SharedPorts;
+  readonly plans: Plans;
   readonly pools: WarmPools;
   readonly secrets: Secrets;
   readonly profiles: ProfileCatalog;
