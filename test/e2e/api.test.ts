@@ -76,6 +76,7 @@ const samples: Record<RouteName, (id: string) => { path: string; body?: unknown 
   'egress.log': (id) => ({ path: `/v1/sandboxes/${id}/egress` }),
   'egress.usage': (id) => ({ path: `/v1/sandboxes/${id}/egress/usage` }),
   'network.presets': () => ({ path: '/v1/network/presets' }),
+  'plan.make': () => ({ path: '/v1/plan', body: { spec: { source: { kind: 'none' } } } }),
   'pool.list': () => ({ path: '/v1/pools' }),
   'pool.set': () => ({ path: '/v1/pools/blank', body: { min: 0, max: 1 } }),
   'route.explain': () => ({ path: '/v1/routes/explain', body: {} }),

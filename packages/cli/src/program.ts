@@ -15,6 +15,7 @@ import { addKeys } from './commands/keys.ts';
 import { addList } from './commands/list.ts';
 import { addLogs } from './commands/logs.ts';
 import { addNetwork } from './commands/network.ts';
+import { addPlan } from './commands/plan.ts';
 import { addPool } from './commands/pool.ts';
 import { addPort } from './commands/port.ts';
 import { addKill, addPs } from './commands/processes.ts';
@@ -79,6 +80,7 @@ export function buildProgram(invocation: Invocation, screen: Screen, outcome: { 
   addEgress(program, context);
   addEvents(program, context);
   addSpec(program, context);
+  addPlan(program, context);
   addProfile(program, context);
   addPool(program, context);
   addRoute(program, context);

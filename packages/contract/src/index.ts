@@ -6,6 +6,7 @@ export * from './api/network-routes.ts';
 export * from './api/network-shape.ts';
 export * from './api/output-frame.ts';
 export * from './api/paging.ts';
+export * from './api/plan-routes.ts';
 export * from './api/pool-routes.ts';
 export * from './api/port-routes.ts';
 export * from './api/port-shape.ts';

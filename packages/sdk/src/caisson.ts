@@ -4,9 +4,10 @@ import type {
   InstallationCapabilities,
   JsonRouteName,
   NetworkPreset,
+  ProposedPlan,
   ToolDescription,
 } from '@caisson/contract';
-import type { CallAnswer, CallArguments, CallOptions } from './call.ts';
+import type { CallAnswer, CallArguments, CallInput, CallOptions } from './call.ts';
 import { Connection } from './connection.ts';
 import { eventsOf, type ProjectEventOptions } from './events.ts';
 import { Hosts } from './hosts.ts';
@@ -73,6 +74,11 @@ export class Caisson {
       return this.#connection.call('spec.normalize', { body: { spec, sourceRequired }, ...calls });
     },
   };
+
+  /** What would be built for a spec, and why; nothing is built. */
+  plan(request: NonNullable<CallInput<'plan.make'>['body']>, options: CallOptions = {}): Promise<ProposedPlan> {
+    return this.#connection.call('plan.make', { body: request, ...options });
+  }
 
   /** Every tool, with the schema of what it takes. */
   async tools(options: CallOptions = {}): Promise<ToolDescription[]> {

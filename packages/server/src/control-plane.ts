@@ -19,6 +19,7 @@ import { HostReports } from './sandbox/host-reports.ts';
 import { Idle } from './sandbox/idle.ts';
 import { InFlight } from './sandbox/in-flight.ts';
 import { Networks } from './sandbox/networks.ts';
+import { Plans } from './sandbox/plans.ts';
 import { WarmPools } from './sandbox/pools/warm-pools.ts';
 import { Reconciler } from './sandbox/reconciler.ts';
 import { Runner } from './sandbox/runner.ts';
@@ -76,6 +77,7 @@ export interface ControlPlane {
   readonly tools: Tools;
   readonly networks: Networks;
   readonly reconciler: Reconciler;
+  readonly plans: Plans;
   readonly pools: WarmPools;
   readonly hosts: HostReports;
   readonly stale: Stale;
@@ -202,6 +204,7 @@ async function assemble(
     version,
   });
   const stale = new Stale({ work, runner, sandboxes, reconciler, drivers });
+  const plans = new Plans({ profiles, filesystems, indexFolder: folder.file('package-index') });
   const keys = new Keys(store);
   const attachments = new Attachments();
   return {
@@ -220,6 +223,7 @@ async function assemble(
     tools,
     networks,
     reconciler,
+    plans,
     pools,
     hosts,
     stale,

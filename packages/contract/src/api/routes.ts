@@ -1,6 +1,7 @@
 import { fileRoutes } from './file-routes.ts';
 import { hostRoutes } from './host-routes.ts';
 import { networkRoutes } from './network-routes.ts';
+import { planRoutes } from './plan-routes.ts';
 import { poolRoutes } from './pool-routes.ts';
 import { portRoutes } from './port-routes.ts';
 import { processRoutes } from './process-routes.ts';
@@ -24,6 +25,7 @@ export const routes = {
   ...toolRoutes,
   ...networkRoutes,
   ...portRoutes,
+  ...planRoutes,
   ...poolRoutes,
   ...profileRoutes,
   ...routeRoutes,

@@ -9,6 +9,7 @@ import type { Attachments } from '../sandbox/attachments.ts';
 import type { Guests } from '../sandbox/guests.ts';
 import type { HostReports } from '../sandbox/host-reports.ts';
 import type { Networks } from '../sandbox/networks.ts';
+import type { Plans } from '../sandbox/plans.ts';
 import type { WarmPools } from '../sandbox/pools/warm-pools.ts';
 import type { Sandboxes } from '../sandbox/sandboxes.ts';
 import type { Stale } from '../sandbox/stale.ts';
@@ -40,6 +41,7 @@ export interface ApiContext {
   readonly feed: EventFeed;
   readonly keys: Keys;
   readonly ports: SharedPorts;
+  readonly plans: Plans;
   readonly pools: WarmPools;
   readonly hosts: HostReports;
   readonly stale: Stale;

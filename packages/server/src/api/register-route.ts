@@ -11,6 +11,7 @@ import type { HttpOptions } from './http-options.ts';
 import { idempotentRequest, runOnce } from './idempotent.ts';
 import { networkHandlers } from './network-handlers.ts';
 import { parseRequest } from './parse-request.ts';
+import { planHandlers } from './plan-handlers.ts';
 import { poolHandlers } from './pool-handlers.ts';
 import { portHandlers } from './port-handlers.ts';
 import { processHandlers } from './process-handlers.ts';
@@ -37,6 +38,7 @@ const handlers: Handlers = {
   ...portHandlers,
   ...eventHandlers,
   ...networkHandlers,
+  ...planHandlers,
   ...poolHandlers,
   ...hostHandlers,
   ...profileHandlers,
