@@ -1,6 +1,7 @@
 import type {
   CaissonEvent,
   Doctor,
+  InstallationCapabilities,
   JsonRouteName,
   NetworkPreset,
   ProposedPlan,
@@ -9,6 +10,7 @@ import type {
 import type { CallAnswer, CallArguments, CallInput, CallOptions } from './call.ts';
 import { Connection } from './connection.ts';
 import { eventsOf, type ProjectEventOptions } from './events.ts';
+import { Hosts } from './hosts.ts';
 import { Keys } from './keys.ts';
 import { Pools } from './pools.ts';
 import { Profiles } from './profiles.ts';
@@ -35,6 +37,7 @@ export class Caisson {
   readonly profiles: Profiles;
   readonly keys: Keys;
   readonly pools: Pools;
+  readonly hosts: Hosts;
   readonly secrets: Secrets;
   readonly #connection: Connection;
 
@@ -45,6 +48,7 @@ export class Caisson {
     this.profiles = new Profiles(this.#connection);
     this.keys = new Keys(this.#connection);
     this.pools = new Pools(this.#connection);
+    this.hosts = new Hosts(this.#connection);
     this.secrets = new Secrets(this.#connection);
   }
 
@@ -93,6 +97,11 @@ export class Caisson {
 
   version(options: CallOptions = {}): Promise<CallAnswer<'system.version'>> {
     return this.#connection.call('system.version', options);
+  }
+
+  /** What this installation can do, for a machine: drivers, runtimes, storage, network modes, profiles, limits. */
+  capabilities(options: CallOptions = {}): Promise<InstallationCapabilities> {
+    return this.#connection.call('capabilities.get', options);
   }
 
   /** What this installation can do, what it cannot, and what would change that. */

@@ -5,7 +5,8 @@ import { DebianIndexes } from '../images/packages/debian-index/debian-indexes.ts
 import { machineSuites } from '../images/packages/debian-index/machine-suites.ts';
 import { pinBase } from '../images/plan/pin-base.ts';
 import { Planner, type ProposedPlan } from '../images/plan/planner.ts';
-import { blankProfile, type ProfileCatalog } from '../profiles/catalog.ts';
+import type { ProfileCatalog } from '../profiles/catalog.ts';
+import { canaryProfile } from '../profiles/shipped.ts';
 import { compose } from './compose.ts';
 import type { Filesystems } from './filesystems.ts';
 
@@ -45,8 +46,8 @@ export class Plans {
   async make({ spec, profile, inputs = {} }: PlanRequest, signal: AbortSignal): Promise<ProposedPlan> {
     if (this.#planner === undefined)
       throw new CaissonError('unsupported-os', `nothing is built on ${machineArchitecture()} machines`);
-    // As create has it: without a spec it is the blank profile.
-    const given = profile ?? (spec === undefined ? blankProfile.name : undefined);
+    // As create has it: without a spec it is the canary.
+    const given = profile ?? (spec === undefined ? canaryProfile.name : undefined);
     const found = given === undefined ? undefined : this.#profiles.get(given);
     return this.#planner.propose(compose(found, inputs, spec ?? {}).blueprint, signal);
   }
