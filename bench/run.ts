@@ -3,10 +3,13 @@ import { parseArgs } from 'node:util';
 import { apiBenchmark, listBenchmark } from './api.ts';
 import { coldBenchmark } from './cold.ts';
 import { dockerDriverBenchmark } from './docker-driver.ts';
+import { egressBenchmark } from './egress.ts';
 import { execBenchmark } from './exec.ts';
 import { guestBenchmark } from './guest.ts';
 import { idleBenchmark } from './idle.ts';
+import { previewBenchmark } from './preview.ts';
 import { Report } from './report.ts';
+import { routeBenchmark } from './route.ts';
 import { specBenchmark } from './spec.ts';
 import { createBenchmark, startBenchmark } from './start.ts';
 import { transferBenchmark } from './transfer.ts';
@@ -15,6 +18,7 @@ import { warmBenchmark } from './warm.ts';
 
 const benchmarks = [
   specBenchmark,
+  routeBenchmark,
   createBenchmark,
   apiBenchmark,
   listBenchmark,
@@ -26,7 +30,9 @@ const benchmarks = [
   warmBenchmark,
   transferBenchmark,
   travelBenchmark,
+  egressBenchmark,
   idleBenchmark,
+  previewBenchmark,
 ];
 
 const options = { json: { type: 'string' }, thousand: { type: 'boolean', default: false } } as const;

@@ -9,7 +9,16 @@
  */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -139,6 +148,8 @@ function buildOne(variant, arch, quiet) {
   // A new file and a rename: a running program, or another build at the same time, never sees half of one.
   const fresh = `${output}.${process.pid}`;
   execFileSync(compiler.name, [...arguments_, ...inputs, '-o', fresh], { stdio: quiet ? 'pipe' : 'inherit' });
+  // Whoever builds it: others run it, those inside sandboxes too.
+  chmodSync(fresh, 0o755);
   renameSync(fresh, output);
   writeFileSync(keyFile, key);
   return output;

@@ -164,6 +164,25 @@ export function describeDriver(
       expect((await restarted.list(never)).instances).toEqual([]);
     });
 
+    law('hands out the guest of each instance once, before it runs anything and again after a restart', async () => {
+      const { driver, request, restart } = await open();
+      if (!driver.guest) return;
+      const wanted = key();
+      const given: { by: string; key: InstanceKey; guest: unknown }[] = [];
+      const listen = (to: Driver, by: string) => {
+        to.onGuest = (one, guest) => given.push({ by, key: one, guest });
+      };
+      listen(driver, 'first');
+      await driver.create(await request(wanted, owner), never);
+      expect(given).toEqual([{ by: 'first', key: wanted, guest: await driver.guest(wanted, never) }]);
+      await driver.list(never);
+      expect(given.length).toBe(1);
+      const next = await restart();
+      listen(next, 'second');
+      await next.list(never);
+      expect(given.slice(1)).toEqual([{ by: 'second', key: wanted, guest: await next.guest?.(wanted, never) }]);
+    });
+
     law('sees that an instance was removed behind its back', async () => {
       const { driver, request, removeBehindItsBack } = await open();
       const wanted = key();

@@ -2,7 +2,10 @@ import { type CaissonEvent, newId, replay, type Sandbox, type Step } from '@cais
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openStore, type Store, type StoreLocation } from '../../packages/server/src/store/store.ts';
 import { describeJobs } from './describe-jobs.ts';
+import { describeNetwork } from './describe-network.ts';
 import { describePools } from './describe-pools.ts';
+import { describeRoutes } from './describe-routes.ts';
+import { describeSecrets } from './describe-secrets.ts';
 import { describeSnapshots } from './describe-snapshots.ts';
 import { describeToolCalls } from './describe-tool-calls.ts';
 import { ada, makeDestroyed, makeReady, newAttempt, newSandbox, noLimits, outcomes, put } from './store-fixtures.ts';
@@ -259,6 +262,27 @@ export function describeStore(
       expect((await store.sandboxes.expired(Date.now(), 100)).map(({ id }) => id)).not.toContain(due.id);
     });
 
+    test('what is ready and has an idle time is found in pages, and nothing else', async () => {
+      const policy = { keepTurns: 1, perTool: false, autoPauseSeconds: 9, autoResume: true };
+      const idling = [await makeReady(store, { policy }), await makeReady(store, { policy })];
+      await makeReady(store);
+      await put(store, { policy });
+      const [first, second] = idling;
+      expect(await store.sandboxes.thatIdle('', 100)).toEqual(idling);
+      expect(await store.sandboxes.thatIdle('', 1)).toEqual([first]);
+      expect(await store.sandboxes.thatIdle(first?.id ?? '', 1)).toEqual([second]);
+    });
+
+    test('whoever listens hears the record with each change of it', async () => {
+      const heard: (Sandbox | undefined)[] = [];
+      const stop = store.onEvent((_, sandbox) => heard.push(sandbox));
+      const ready = await makeReady(store);
+      await store.sandboxes.note(ready.id, 'caisson.sandbox.repair', {});
+      stop();
+      expect(heard.map((sandbox) => sandbox?.state)).toEqual(['requested', 'provisioning', 'ready', undefined]);
+      expect(heard[2]).toEqual(ready);
+    });
+
     test('a request with an idempotency key is written once, and keeps its first answer', async () => {
       const request = { caller: 'c', key: newId('request'), requestHash: 'h' };
       const create = () => store.sandboxes.create(newSandbox(), newAttempt(), noLimits, request);
@@ -292,6 +316,9 @@ export function describeStore(
     describeSnapshots(() => store);
     describeJobs(() => store);
     describeToolCalls(() => store);
+    describeNetwork(() => store);
     describePools(() => store);
+    describeRoutes(() => store);
+    describeSecrets(() => store);
   });
 }

@@ -11,7 +11,12 @@ const binary = join(import.meta.dirname, '..', '..', 'packages', 'guest', 'dist'
 
 /** The fake driver with a real guest in each instance: on the files of this machine, with processes of its own. */
 export class GuestDriver extends FakeDriver {
-  override readonly capabilities: Capabilities = { ...new FakeDriver().capabilities, guest: true };
+  override readonly capabilities: Capabilities = {
+    ...new FakeDriver().capabilities,
+    guest: true,
+    // Its guests share the ports of this machine.
+    networkModes: ['off'],
+  };
   readonly #guests = new Map<string, StartedGuest>();
 
   override async create(request: CreateRequest, signal: AbortSignal): Promise<Instance> {

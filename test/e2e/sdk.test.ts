@@ -64,6 +64,11 @@ test('a failure is a typed error with its code', async () => {
     code: 'spec_invalid',
     problems: [{ path: 'repo' }],
   });
+  const network = { allow: ['npm', 'nmp'] };
+  await expect(caisson.spec.normalize({ source: { kind: 'none' }, runtime: { network } })).rejects.toMatchObject({
+    code: 'spec_invalid',
+    problems: [{ path: 'runtime.network.allow[1]', hint: 'did you mean `npm`?' }],
+  });
 });
 
 test('the rest of the API answers', async () => {

@@ -33,7 +33,18 @@ export const externalDependencies: Record<string, readonly string[]> = {
  * import besides itself. `main` is the only wiring and may import everything.
  */
 export const serverArrows: Record<string, readonly string[]> = {
-  api: ['sandbox', 'snapshot-content', 'tenancy', 'events', 'telemetry', 'documents', 'profiles', 'store'],
+  api: [
+    'sandbox',
+    'preview',
+    'snapshot-content',
+    'network',
+    'tenancy',
+    'events',
+    'telemetry',
+    'documents',
+    'profiles',
+    'store',
+  ],
   sandbox: [
     'tenancy',
     'routing',
@@ -47,8 +58,11 @@ export const serverArrows: Record<string, readonly string[]> = {
     'telemetry',
     'profiles',
     'turns',
+    'network',
   ],
   'snapshot-content': ['sandbox', 'tenancy', 'routing', 'images', 'drivers', 'storage', 'store', 'profiles'],
+  network: ['store', 'tenancy', 'events', 'drivers', 'telemetry'],
+  preview: ['sandbox', 'store', 'tenancy', 'telemetry'],
   routing: ['drivers', 'telemetry'],
   images: ['store', 'storage', 'drivers', 'telemetry'],
   drivers: ['isolation', 'turns'],

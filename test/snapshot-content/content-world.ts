@@ -9,7 +9,8 @@ import { buildGuest } from '../../packages/guest/build.mjs';
 import { describeTree } from '../../packages/guest/testing/random-tree.ts';
 import { FakeDriver } from '../../packages/server/src/drivers/fake/fake-driver.ts';
 import { type BaseImage, Images } from '../../packages/server/src/images/images.ts';
-import { blankProfile, ProfileCatalog } from '../../packages/server/src/profiles/catalog.ts';
+import { ProfileCatalog } from '../../packages/server/src/profiles/catalog.ts';
+import { blankProfile } from '../../packages/server/src/profiles/shipped.ts';
 import { normalize } from '../../packages/server/src/sandbox/compose.ts';
 import { Filesystems } from '../../packages/server/src/sandbox/filesystems.ts';
 import { InFlight } from '../../packages/server/src/sandbox/in-flight.ts';
@@ -84,6 +85,7 @@ export class ContentWorld {
       filesystems,
       stillness: new Stillness(),
       inFlight: new InFlight(),
+      subjects: { find: async () => undefined },
     };
     // Whatever asks for a sandbox here asks for one that this world made.
     const sandboxes = { get: async (_: Caller, id: string) => this.#live.get(id) as Sandbox };

@@ -1,4 +1,4 @@
-import { CaissonError, type CaissonEvent, fromProblem, type Route } from '@caisson/contract';
+import { CaissonError, fromProblem, type Route } from '@caisson/contract';
 import { readAnswer } from './answer.ts';
 import { piecesOf } from './raw-call.ts';
 import { pause, pauseMs } from './retry.ts';
@@ -24,15 +24,15 @@ const idleMs = 60_000;
 const steadyMs = 5_000;
 
 /**
- * The events of a route as they happen. A connection that ends is opened again after the last event that came, so that
- * each event comes exactly once, in order, whatever happens to the connection.
+ * What a route lists, as it happens. A connection that ends is opened again after the last item that came, so that each
+ * comes exactly once, in order, whatever happens to the connection.
  */
-export async function* followEvents(
+export async function* followLog<T extends { readonly position: number }>(
   transport: Transport,
   route: Route,
   message: Message,
   options: FollowOptions,
-): AsyncGenerator<CaissonEvent, void, undefined> {
+): AsyncGenerator<T, void, undefined> {
   const { signal, reconnectSeconds = defaultReconnectSeconds } = options;
   let lastEventId = options.after === undefined ? '' : String(options.after);
   let position = options.after ?? 0;
@@ -51,7 +51,7 @@ export async function* followEvents(
       const response = await transport.send(route, { ...message, headers, signal: connection.signal });
       for await (const bytes of piecesOf(await streamOf(response), idleMs)) {
         for (const { type, data } of parser.push(bytes)) {
-          const event = readEvent(type, data);
+          const event = readItem<T>(type, data);
           // A server may repeat the last one; the caller sees each once.
           if (event.position <= position) continue;
           position = event.position;
@@ -84,7 +84,7 @@ async function streamOf(response: Response): Promise<Response> {
   throw new CaissonError('internal', 'the server answered with something that is not a stream of events');
 }
 
-function readEvent(type: string, data: string): CaissonEvent {
+function readItem<T>(type: string, data: string): T {
   let value: unknown;
   try {
     value = JSON.parse(data);
@@ -93,7 +93,7 @@ function readEvent(type: string, data: string): CaissonEvent {
   }
   if (type === 'problem') throw fromProblem(value, 500);
   if (typeof value === 'object' && value !== null && 'position' in value && typeof value.position === 'number') {
-    return value as CaissonEvent;
+    return value as T;
   }
   throw new CaissonError('internal', 'an event of the stream has no position', { context: { type } });
 }

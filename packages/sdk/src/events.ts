@@ -1,6 +1,6 @@
 import { type CaissonEvent, type Route, type RouteName, routes } from '@caisson/contract';
 import type { CallOptions } from './call.ts';
-import { type FollowOptions, followEvents } from './event-stream.ts';
+import { type FollowOptions, followLog } from './event-stream.ts';
 import { eachItem, type Page } from './pages.ts';
 import type { Transport } from './transport.ts';
 
@@ -36,7 +36,7 @@ export function eventsOf(
   const { follow = true, project, signal, after } = options;
   const query = project === undefined ? {} : { project };
   const route: Route = routes[name];
-  if (follow) return followEvents(transport, route, { params, query }, options);
+  if (follow) return followLog<CaissonEvent>(transport, route, { params, query }, options);
   const read = (cursor: string | undefined) =>
     page({ limit: pageLimit, ...query, ...(cursor === undefined ? {} : { after: cursor }) }, { signal });
   return eachItem(read, after === undefined ? undefined : String(after));

@@ -5,10 +5,15 @@ export {
   type AttemptSummary,
   CaissonError,
   type CaissonEvent,
+  type ChangeNetwork,
+  type CheckedProfile,
   type CreateSandbox,
   type Diff,
   type DiffItem,
   type Doctor,
+  type EgressRecord,
+  type EgressTraffic,
+  type EgressUsage,
   type ErrorCode,
   type ExecRequest,
   type ExecResult,
@@ -17,21 +22,37 @@ export {
   type FileEdit,
   type FileEntry,
   type GrepMatch,
+  type HostReport,
   hasCode,
+  type InstallationCapabilities,
   type JsonRouteName,
+  type ListedPort,
+  type NetworkLimits,
+  type NetworkPreset,
+  type NetworkRules,
+  type OpenedPort,
   type Owner,
   type Pool,
+  type PortLink,
   type ProcessExit,
   type ProcessRecord,
   type Profile,
+  type ReapReport,
   type Reason,
+  type RouteDecision,
   type RouteName,
   type Sandbox,
+  type SandboxNetwork,
+  type SandboxRoute,
   type SandboxState,
   type SandboxStats,
   type Scope,
+  type Secret,
+  type SharedPort,
   type SignalName,
   type Snapshot,
+  type StaleItem,
+  type StaleReport,
   type StartProcess,
   type ToolAnswer,
   type ToolBlock,
@@ -45,6 +66,7 @@ export {
 export type { Attachment, AttachOptions } from './attachment.ts';
 export { Caisson } from './caisson.ts';
 export type { CallAnswer, CallArguments, CallInput, CallOptions } from './call.ts';
+export type { Egress, EgressFollowOptions, EgressLogOptions } from './egress.ts';
 export type { FollowOptions } from './event-stream.ts';
 export type { EventOptions, ProjectEventOptions } from './events.ts';
 export type { ExecOptions, RunOptions, RunResult } from './exec.ts';
@@ -58,10 +80,14 @@ export type {
   ReadOptions,
   WriteOptions,
 } from './files.ts';
+export type { Hosts, ReapOptions } from './hosts.ts';
 export type { Keys, NewKey } from './keys.ts';
+export type { Network } from './network.ts';
 export type { OutputChunk } from './output-cursor.ts';
 export type { Page } from './pages.ts';
 export type { PoolBounds, Pools } from './pools.ts';
+export type { PortConnection } from './port-connection.ts';
+export type { Ports } from './ports.ts';
 export type { Process, WaitOptions } from './process.ts';
 export type { Processes } from './processes.ts';
 export type { Profiles } from './profiles.ts';
@@ -73,6 +99,7 @@ export {
   type TurnRequest,
 } from './sandbox-handle.ts';
 export type { ForkRequest, PageOptions, RollbackOptions, Sandboxes, SandboxFilter } from './sandboxes.ts';
+export type { NewSecret, SecretOptions, Secrets } from './secrets.ts';
 export type {
   DiffOptions,
   DiffPageOptions,

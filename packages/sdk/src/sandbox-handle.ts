@@ -5,14 +5,18 @@ import {
   type ExecResult,
   isTransient,
   type Sandbox,
+  type SandboxRoute,
   type SandboxStats,
   type Snapshot,
 } from '@caisson/contract';
 import type { CallInput, CallOptions } from './call.ts';
 import type { Connection } from './connection.ts';
+import { Egress } from './egress.ts';
 import type { EventOptions } from './events.ts';
 import { type ExecOptions, exec, type RunOptions, type RunResult, run } from './exec.ts';
 import { Files } from './files.ts';
+import { Network } from './network.ts';
+import { Ports } from './ports.ts';
 import { Processes } from './processes.ts';
 import type { ForkRequest, RollbackOptions, Sandboxes } from './sandboxes.ts';
 import { Tools } from './tools.ts';
@@ -35,6 +39,9 @@ export class SandboxHandle {
   readonly processes: Processes;
   readonly files: Files;
   readonly tools: Tools;
+  readonly network: Network;
+  readonly egress: Egress;
+  readonly ports: Ports;
   #record: Sandbox;
   readonly #sandboxes: Sandboxes;
   readonly #connection: Connection;
@@ -46,6 +53,9 @@ export class SandboxHandle {
     this.processes = new Processes(connection, record.id);
     this.files = new Files(connection, record.id);
     this.tools = new Tools(connection, record.id);
+    this.network = new Network(connection, record.id);
+    this.egress = new Egress(connection, record.id);
+    this.ports = new Ports(connection, record.id);
   }
 
   /** The whole record. */
@@ -110,7 +120,7 @@ export class SandboxHandle {
     return this.#take(await this.#sandboxes.rollback(this.id, snapshot, options));
   }
 
-  /** New sandboxes that begin with its files as they are now; nothing else of it is theirs. */
+  /** New sandboxes that begin with its files and its network rules as they are now; nothing else of it is theirs. */
   fork(request: ForkRequest = {}, options: CallOptions = {}): Promise<SandboxHandle[]> {
     return this.#sandboxes.fork(this.id, request, options);
   }
@@ -122,6 +132,11 @@ export class SandboxHandle {
 
   events(options: EventOptions = {}): AsyncGenerator<CaissonEvent, void, undefined> {
     return this.#sandboxes.events(this.id, options);
+  }
+
+  /** The route that it took, with every reason. */
+  route(options: CallOptions = {}): Promise<SandboxRoute> {
+    return this.#sandboxes.route(this.id, options);
   }
 
   attempts(options: CallOptions = {}): AsyncGenerator<AttemptSummary, void, undefined> {

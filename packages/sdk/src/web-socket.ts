@@ -2,7 +2,7 @@
 export interface WebSocketLike {
   binaryType: string;
   readonly readyState: number;
-  send(data: Uint8Array): void;
+  send(data: Uint8Array | string): void;
   close(code?: number, reason?: string): void;
   addEventListener(type: 'open' | 'close' | 'error' | 'message', listener: (event: { data?: unknown }) => void): void;
 }

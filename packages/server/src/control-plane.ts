@@ -3,28 +3,41 @@ import { CaissonError, type Doctor } from '@caisson/contract';
 import { defaultDrivers, type Engines, openBackends } from './backends.ts';
 import type { DataFolder } from './data-folder.ts';
 import type { Driver } from './drivers/driver.ts';
+import { Journal } from './network/journal.ts';
+import type { EgressLog } from './network/proxy/egress-gates.ts';
+import { SandboxRules } from './network/sandbox-rules.ts';
+import type { Secrets } from './network/secrets/secrets.ts';
+import { type Egress, type EgressSettings, openEgress } from './open-egress.ts';
 import { loadProfiles, type ProfileCatalog } from './profiles/catalog.ts';
+import type { Router } from './routing/router.ts';
+import { openRouting } from './routing-parts.ts';
 import { Attachments } from './sandbox/attachments.ts';
 import { checkAll } from './sandbox/doctor.ts';
 import { Expiry } from './sandbox/expiry.ts';
 import { Guests } from './sandbox/guests.ts';
+import { HostReports } from './sandbox/host-reports.ts';
 import { Idle } from './sandbox/idle.ts';
 import { InFlight } from './sandbox/in-flight.ts';
+import { Networks } from './sandbox/networks.ts';
+import { Plans } from './sandbox/plans.ts';
 import { WarmPools } from './sandbox/pools/warm-pools.ts';
 import { Reconciler } from './sandbox/reconciler.ts';
 import { Runner } from './sandbox/runner.ts';
 import { Sandboxes } from './sandbox/sandboxes.ts';
+import { Stale } from './sandbox/stale.ts';
 import { Tools } from './sandbox/tools/tools.ts';
 import { Branches } from './sandbox/travel/branches.ts';
 import { SnapshotKeeper } from './sandbox/travel/snapshot-keeper.ts';
 import { Snapshots } from './sandbox/travel/snapshots.ts';
 import { Stillness } from './sandbox/travel/stillness.ts';
 import { type Deadlines, defaultDeadlines, type WorkContext } from './sandbox/work-context.ts';
+import { openSecrets, type SecretsKey } from './secret-parts.ts';
 import { Archives } from './snapshot-content/archives.ts';
 import { Diffs } from './snapshot-content/diffs.ts';
 import type { StorageWanted } from './storage-choice.ts';
 import type { Limits } from './store/limits.ts';
 import { openStore, type Store } from './store/store.ts';
+import type { Logger } from './telemetry/log.ts';
 import { Metrics } from './telemetry/metrics.ts';
 import { Keys } from './tenancy/keys.ts';
 
@@ -37,8 +50,14 @@ export interface ControlPlaneOptions {
   readonly storage?: StorageWanted | undefined;
   /** Where engines are that are driven by their API. */
   readonly engines?: Engines | undefined;
+  /** The key of secrets; a file in the data folder when absent. */
+  readonly secretsKey?: SecretsKey | undefined;
+  /** What goes wrong where nobody waits for it. */
+  readonly log?: Logger | undefined;
   readonly limits?: Partial<Limits> | undefined;
   readonly deadlines?: Partial<Deadlines> | undefined;
+  /** The way out of sandboxes. */
+  readonly egress?: EgressSettings | undefined;
   /** Another server took the database over: this one must end. */
   readonly onSuperseded?: (() => void) | undefined;
 }
@@ -48,6 +67,7 @@ export interface ControlPlane {
   readonly store: Store;
   readonly drivers: readonly Driver[];
   readonly profiles: ProfileCatalog;
+  readonly router: Router;
   readonly runner: Runner;
   readonly sandboxes: Sandboxes;
   readonly guests: Guests;
@@ -57,10 +77,16 @@ export interface ControlPlane {
   readonly archives: Archives;
   readonly attachments: Attachments;
   readonly tools: Tools;
+  readonly networks: Networks;
   readonly reconciler: Reconciler;
+  readonly plans: Plans;
   readonly pools: WarmPools;
+  readonly hosts: HostReports;
+  readonly stale: Stale;
+  readonly secrets: Secrets;
   readonly keys: Keys;
   readonly metrics: Metrics;
+  readonly egress: Egress;
   doctor(): Promise<Doctor['checks']>;
   close(): Promise<void>;
 }
@@ -92,6 +118,9 @@ async function assemble(
   const location = options.databaseUrl ? { postgres: options.databaseUrl } : { sqlite: folder.file('caisson.db') };
   const store = await openStore(location);
   undo.push(() => store.close());
+  const journal = new Journal(store);
+  undo.push(() => journal.close());
+  const rules = new SandboxRules(store);
   const host = hostname();
   await store.hosts.seen(host, options.version);
   await store.idempotency.prune();
@@ -100,8 +129,24 @@ async function assemble(
   const backends = await openBackends(folder, store.installation, wanted, options.storage, options.engines);
   undo.push(() => backends.close());
   const { drivers, filesystems, backendImages } = backends;
+  const routing = await openRouting(folder, store, drivers, host, filesystems);
+  undo.push(() => routing.close());
+  const { router, health } = routing;
   const deadlines = { ...defaultDeadlines, ...options.deadlines };
   const limits = { sandboxesPerTenant: null, sandboxesPerHost: null, ...options.limits };
+  const {
+    vault,
+    secrets,
+    inside,
+    egress: outgoing,
+  } = openSecrets(folder, store, {
+    key: options.secretsKey,
+    subjects: rules,
+    log: options.log,
+  });
+  const parts = { subjects: rules, journal, secrets: outgoing };
+  const egress = openEgress(store, drivers, parts, options.egress ?? {}, options.log ?? silent);
+  undo.push(() => egress.close());
   const work: WorkContext = {
     store,
     deadlines,
@@ -109,12 +154,16 @@ async function assemble(
     driver: (name) => findDriver(drivers, name),
     filesystems,
     backendImages,
+    health,
+    selfChecks: ({ profile }) => (profile && profiles.find(profile.name, profile.version)?.selfCheck) ?? false,
     stillness: new Stillness(),
     inFlight: new InFlight(),
+    secrets: inside,
+    subjects: rules,
   };
   const runner = new Runner(work);
-  const pools = new WarmPools({ work, runner, drivers, profiles, limits, host });
-  const sandboxes = new Sandboxes({ work, runner, drivers, profiles, limits, host, pools });
+  const pools = new WarmPools({ work, runner, router, profiles, limits, host });
+  const sandboxes = new Sandboxes({ work, runner, router, profiles, limits, pools });
   const idle = new Idle(work, runner);
   undo.push(async () => idle.stop());
   await idle.start();
@@ -127,6 +176,7 @@ async function assemble(
     guests,
     snapshotAfter: (sandbox, call) => snapshots.tool(sandbox, call),
   });
+  const networks = new Networks({ store, sandboxes, rules, journal, gates: egress.gates });
   const branches = new Branches({ work, runner, sandboxes, snapshots, profiles, limits, host });
   const diffs = new Diffs({ filesystems, sandboxes, snapshots });
   const archives = new Archives({ store, filesystems, snapshots, profiles, drivers });
@@ -143,13 +193,29 @@ async function assemble(
     storage: async () => filesystems?.room.health(),
     pools: () => pools.show(),
   });
-  const doctor = () => checkAll({ store, drivers, folder: folder.path, filesystems });
+  const doctor = () => checkAll({ store, drivers, folder: folder.path, filesystems, vault });
+  const { version } = options;
+  const hosts = new HostReports({
+    store,
+    drivers,
+    router,
+    pools,
+    profiles,
+    filesystems,
+    limits,
+    host,
+    folder: folder.path,
+    version,
+  });
+  const stale = new Stale({ work, runner, sandboxes, reconciler, drivers });
+  const plans = new Plans({ profiles, filesystems, indexFolder: folder.file('package-index') });
   const keys = new Keys(store);
   const attachments = new Attachments();
   return {
     store,
     drivers,
     profiles,
+    router,
     runner,
     sandboxes,
     guests,
@@ -159,13 +225,21 @@ async function assemble(
     archives,
     attachments,
     tools,
+    networks,
     reconciler,
+    plans,
     pools,
+    hosts,
+    stale,
+    secrets,
     keys,
     metrics,
+    egress,
     doctor,
   };
 }
+
+const silent: EgressLog = { warn() {} };
 
 /** The lock is loaded only where there is a Postgres to hold. */
 async function takeDatabase(url: string, superseded: () => void = () => {}) {

@@ -10,6 +10,8 @@ import { isLoopback, type Listener, parseListen } from './api/listener.ts';
 import { type ControlPlane, type ControlPlaneOptions, openControlPlane } from './control-plane.ts';
 import { DataFolder } from './data-folder.ts';
 import { EventFeed } from './events/feed.ts';
+import { listenPreviews } from './listen-previews.ts';
+import { openPreviews, type Previews } from './preview/previews.ts';
 import { Heartbeat } from './sandbox/heartbeat.ts';
 import { createLogger, type Logger } from './telemetry/log.ts';
 import type { Keys } from './tenancy/keys.ts';
@@ -19,6 +21,11 @@ export interface ServerOptions extends ControlPlaneOptions {
   /** Addresses as `host:port` beside the unix socket in the data folder. */
   readonly listen: readonly string[];
   readonly allowHosts: readonly string[];
+  /** Names under which previews are reached, and addresses for previews alone. */
+  readonly previewDomains?: readonly string[] | undefined;
+  readonly previewListen?: readonly string[] | undefined;
+  /** Addresses of proxies in front of them whose word about their clients counts. */
+  readonly previewProxies?: readonly string[] | undefined;
   readonly destroyOnExit: boolean;
   readonly logLevel: string;
   /** How long a shutdown waits for what runs. */
@@ -29,6 +36,8 @@ export interface ServerOptions extends ControlPlaneOptions {
 
 export interface RunningServer {
   readonly addresses: readonly string[];
+  /** Those for previews alone. */
+  readonly previewAddresses: readonly string[];
   /** Resolves when everything that an earlier server left unfinished has been taken up once. */
   readonly ready: Promise<void>;
   close(): Promise<void>;
@@ -43,7 +52,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const undo: (() => Promise<void> | void)[] = [() => folder.close()];
   try {
     const onSuperseded = options.onSuperseded ?? (() => process.kill(process.pid, 'SIGTERM'));
-    const plane = await openControlPlane(folder, { ...options, onSuperseded });
+    const plane = await openControlPlane(folder, { ...options, log, onSuperseded });
     undo.push(() => plane.close());
     plane.store.onEvent((event) => log.info(eventLine(event), event.type));
     const everyMs = (options.reconcileSeconds ?? 5) * 1000;
@@ -52,18 +61,24 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     // Every open stream listens to it.
     setMaxListeners(0, shutdown.signal);
     const apps: FastifyInstance[] = [];
+    const parts = { ...plane, log, shutdown: shutdown.signal, secretFile: folder.file('preview.key') };
+    const previews = openPreviews(parts, { domains: options.previewDomains, proxies: options.previewProxies });
+    const previewsAlone = await listenPreviews(previews, options.previewListen ?? []);
     const closeApps = async () => {
       shutdown.abort();
-      await Promise.all(apps.map(closeApp));
+      await Promise.all([previewsAlone.close(), ...apps.map(closeApp)]);
     };
     undo.push(closeApps);
     const context: ApiContext = {
       ...plane,
+      ports: previews.ports,
       feed: new EventFeed(plane.store),
       version: options.version,
       notReady: () => heartbeat.notReady(),
     };
-    const addresses = await listenAll(context, options, folder, apps, { log, shutdown: shutdown.signal });
+    const common = { log, shutdown: shutdown.signal };
+    const addresses = await listenAll(context, options, folder, apps, common, previews);
+    const previewAddresses = previewsAlone.addresses;
     const { pid } = process;
     folder.announce({
       pid,
@@ -75,10 +90,12 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     undo.push(() => plane.pools.stop());
     await plane.pools.open();
     const ready = heartbeat.start();
+    // By then every guest that an earlier server left is linked.
+    void ready.then(() => plane.egress.gates.adopted()).catch(() => {});
     const prune = () => Promise.all([plane.store.idempotency.prune(), plane.store.toolCalls.prune()]).catch(() => {});
     const pruning = setInterval(prune, pruneEveryMs).unref();
     undo.push(() => clearInterval(pruning));
-    log.info({ addresses, data: folder.path, engine: plane.store.engine }, 'listening');
+    log.info({ addresses, previewAddresses, data: folder.path, engine: plane.store.engine }, 'listening');
 
     const close = () => {
       clearInterval(pruning);
@@ -87,6 +104,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     let closing: Promise<void> | undefined;
     return {
       addresses,
+      previewAddresses,
       ready,
       close: () => {
         closing ??= close();
@@ -159,15 +177,19 @@ async function listenAll(
   folder: DataFolder,
   apps: FastifyInstance[],
   common: Pick<HttpOptions, 'log' | 'shutdown'>,
+  previews: Previews,
 ): Promise<string[]> {
   const listeners: Listener[] = [{ kind: 'unix', path: folder.socket }, ...options.listen.map(parseListen)];
   await refuseOpenListeners(listeners, context.keys);
   const allowHosts = options.allowHosts.map((name) => name.toLowerCase());
   const addresses: string[] = [];
   for (const listener of listeners) {
-    const app = createHttp(context, { ...common, listener, allowHosts, requestTimeoutMs: options.requestTimeoutMs });
+    const { requestTimeoutMs } = options;
+    const door = listener.kind === 'tcp' ? previews.door : undefined;
+    const app = createHttp(context, { ...common, listener, allowHosts, requestTimeoutMs, previews: door });
     apps.push(app);
     addresses.push(await listen(app, listener));
+    if (listener.kind === 'tcp') previews.urls.listensAt(listener.host, (app.server.address() as AddressInfo).port);
   }
   return addresses;
 }

@@ -11,6 +11,7 @@ export function checkBlueprintLaws(blueprint: WorkspaceBlueprint, context: Conte
   checkPackages(blueprint, context);
   checkStepIds(blueprint.lifecycle.setup, ['lifecycle', 'setup'], context);
   checkStepIds(blueprint.lifecycle.startup.steps, ['lifecycle', 'startup', 'steps'], context);
+  checkNetwork(blueprint, context);
   checkOs(blueprint, context);
 }
 
@@ -50,6 +51,22 @@ function checkStepIds(steps: readonly { id: string }[], path: PropertyKey[], con
   steps.forEach(({ id }, index) => {
     if (seen.has(id)) report(context, [...path, index, 'id'], 'duplicate', 'Another step already has this id.');
     seen.add(id);
+  });
+}
+
+/** No limits and no secrets are written one way: not at all. */
+function checkNetwork({ runtime: { network } }: WorkspaceBlueprint, context: Context): void {
+  const path = ['runtime', 'network'];
+  const { limits, secrets } = network;
+  if (limits !== undefined && Object.keys(limits).length === 0) {
+    report(context, [...path, 'limits'], 'invalid_value', 'Without a limit there are no `limits`.');
+  }
+  if (secrets?.length === 0) {
+    report(context, [...path, 'secrets'], 'invalid_value', 'Without a secret there are no `secrets`.');
+  }
+  secrets?.forEach((secret, index) => {
+    if (secrets.indexOf(secret) === index) return;
+    report(context, [...path, 'secrets', index], 'duplicate', 'The secret is already listed.');
   });
 }
 

@@ -53,6 +53,9 @@ describe('a blueprint has one strict form', () => {
       'npm',
       'runtime.network.allow[0] invalid_value',
     ],
+    ['limits without a limit', ['runtime', 'network', 'limits'], {}, 'runtime.network.limits invalid_value'],
+    ['secrets without a secret', ['runtime', 'network', 'secrets'], [], 'runtime.network.secrets invalid_value'],
+    ['a repeated secret', ['runtime', 'network', 'secrets'], ['a', 'a'], 'runtime.network.secrets[1] duplicate'],
     ['a path that is not normalized', ['runtime', 'workspaceRoot'], '/w/', 'runtime.workspaceRoot invalid_value'],
     [
       'a relative directory',

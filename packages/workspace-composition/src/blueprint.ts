@@ -5,11 +5,11 @@ import { labelsRule } from './spec/context.ts';
 import { egressEntryRule } from './spec/egress-entry.ts';
 import { gitRefRule } from './spec/git-ref.ts';
 import { archiveUrlRule, gitUrlRule } from './spec/git-url.ts';
-import { maxInputs, maxSteps } from './spec/limits.ts';
+import { maxEgressSecrets, maxInputs, maxSteps } from './spec/limits.ts';
 import * as names from './spec/names.ts';
 import { absoluteDirectoryRule, localPathRule, mountPathRule, workspaceRootRule } from './spec/paths.ts';
 import { Problems } from './spec/problems.ts';
-import { cpusRule, diskRule, memoryRule, pidsRule, portRule, rangeSchema } from './spec/ranges.ts';
+import { cpusRule, diskRule, memoryRule, networkLimitRules, pidsRule, portRule, rangeSchema } from './spec/ranges.ts';
 import { envRule } from './spec/runtime.ts';
 import { textMapSchema, textSchema } from './spec/text-schema.ts';
 import { addZodProblems } from './spec/zod-problems.ts';
@@ -105,6 +105,17 @@ const runtimeSchema = z.strictObject({
     mode: z.enum(words.networkModes),
     allow: z.array(textSchema(egressEntryRule)).max(specBounds.arrayEntries),
     deny: z.array(textSchema(egressEntryRule)).max(specBounds.arrayEntries),
+    /** What is absent is not limited. Never empty. */
+    limits: z.exactOptional(
+      z.strictObject({
+        totalMiB: z.exactOptional(rangeSchema(networkLimitRules.totalMiB)),
+        kibPerSecond: z.exactOptional(rangeSchema(networkLimitRules.kibPerSecond)),
+        connections: z.exactOptional(rangeSchema(networkLimitRules.connections)),
+        connectionsPerSecond: z.exactOptional(rangeSchema(networkLimitRules.connectionsPerSecond)),
+      }),
+    ),
+    /** Names of stored secrets that are put in on the way out, each once. Never empty. */
+    secrets: z.exactOptional(z.array(textSchema(names.secretRefRule)).max(maxEgressSecrets)),
   }),
   /** Each absent resource takes the default of the profile or the host. */
   resources: z.strictObject({

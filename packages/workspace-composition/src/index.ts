@@ -39,6 +39,8 @@ export {
 export * from './executor.ts';
 export { planRepositoryProblem, type RepositoryPlacement, repositoryPlacement } from './repository-placement.ts';
 export { specBounds } from './spec/bounds.ts';
+export { nearest } from './spec/did-you-mean.ts';
+export { canonicalEntry as canonicalEgressEntry } from './spec/egress-entry.ts';
 export { inferProvider } from './spec/git-url.ts';
 export { maxProblems } from './spec/problems.ts';
 export { SpecError, type SpecProblem, type SpecProblemCode, specProblemCodes } from './spec-error.ts';

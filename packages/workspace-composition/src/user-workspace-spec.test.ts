@@ -178,6 +178,18 @@ describe('each row of the spec table', () => {
       { mode: 'allowlist', allow: ['preset:npm', 'github.com', '10.0.0.0/8'], deny: ['preset:pypi'] },
     ],
     [
+      'limits of the network in one order, and each secret once',
+      { runtime: { network: { secrets: ['b', 'a', 'b'], limits: { connections: 5, totalMiB: 1 } } } },
+      (b) => JSON.stringify(b.runtime.network),
+      '{"mode":"open","allow":[],"deny":[],"limits":{"totalMiB":1,"connections":5},"secrets":["b","a"]}',
+    ],
+    [
+      'no limits and no secrets, which are left out',
+      { runtime: { network: { secrets: [], limits: {} } } },
+      (b) => JSON.stringify(b.runtime.network),
+      '{"mode":"open","allow":[],"deny":[]}',
+    ],
+    [
       'resources',
       { runtime: { resources: { pids: 64, cpus: 0.5 } } },
       (b) => JSON.stringify(b.runtime.resources),
@@ -259,7 +271,13 @@ test('a blueprint with every optional field is its own normal form, and the sche
       workspaceRoot: '/w',
       persistence: 'persistent',
       ociRuntime: 'kata',
-      network: { mode: 'off', allow: ['a.io'], deny: ['b.io'] },
+      network: {
+        mode: 'off',
+        allow: ['a.io'],
+        deny: ['b.io'],
+        limits: { totalMiB: 1, kibPerSecond: 1, connections: 1, connectionsPerSecond: 1 },
+        secrets: ['s'],
+      },
       resources: { cpus: 1, memoryMiB: 16, diskMiB: 16, pids: 8 },
     },
     target: { os: { family: 'debian', mode: 'require', release: 'trixie' }, runtime: { name: 'oci', mode: 'require' } },

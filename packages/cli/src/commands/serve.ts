@@ -8,12 +8,18 @@ interface ServeOptions {
   readonly podmanHost?: string;
   readonly storage?: string;
   readonly zfsDataset?: string;
+  readonly egressOpen?: string[];
+  readonly egressRoots?: string;
   readonly listen?: string[];
   readonly data?: string;
   readonly database?: string;
   readonly allowHost?: string[];
+  readonly previewDomain?: string[];
+  readonly previewListen?: string[];
+  readonly previewProxy?: string[];
   readonly destroyOnExit?: boolean;
   readonly logLevel: string;
+  readonly secretsKeyFile?: string;
   readonly maxSandboxes?: number;
   readonly maxPerTenant?: number;
 }
@@ -26,6 +32,13 @@ export function addServe(parent: Command, context: CommandContext): void {
     .option('--data <folder>', 'its data folder (or CAISSON_DATA_FOLDER)')
     .option('--database <url>', 'Postgres instead of SQLite in the data folder (better: CAISSON_DATABASE_URL)')
     .option('--allow-host <name>', 'a host name under which it may be reached on loopback; may be repeated', collect)
+    .option(
+      '--preview-domain <name>',
+      'a domain whose names lead to ports; may be repeated (or CAISSON_PREVIEW_DOMAIN)',
+      collect,
+    )
+    .option('--preview-listen <host:port>', 'listen here for previews alone; may be repeated', collect)
+    .option('--preview-proxy <address>', 'a proxy in front of previews whose X-Forwarded-For counts', collect)
     .option('--driver <name>', 'a driver to offer, best first; may be repeated (or CAISSON_DRIVERS)', collect)
     .option('--docker-host <address>', 'where the driver docker finds its engine (or DOCKER_HOST)')
     .option('--podman-host <address>', 'where the driver podman finds its engine (or CONTAINER_HOST)')
@@ -38,6 +51,19 @@ export function addServe(parent: Command, context: CommandContext): void {
       ]),
     )
     .option('--zfs-dataset <name>', 'the dataset in which zfs may make others (or CAISSON_ZFS_DATASET)')
+    .option(
+      '--secrets-key-file <file>',
+      'the key of secrets, 32 bytes in base64 (or CAISSON_SECRETS_KEY); else one in the data folder',
+    )
+    .option(
+      '--egress-open <range>',
+      'a private address or range, with or without :port, that sandboxes may reach; may be repeated (or CAISSON_EGRESS_OPEN)',
+      collect,
+    )
+    .option(
+      '--egress-roots <file>',
+      'certificates to trust where TLS out of sandboxes ends here, as PEM (or CAISSON_EGRESS_ROOTS)',
+    )
     .option('--destroy-on-exit', 'destroy all sandboxes at the end instead of leaving them running')
     .option('--max-sandboxes <count>', 'how many sandboxes there may be on this host', parseCount)
     .option('--max-per-tenant <count>', 'how many sandboxes a tenant may have', parseCount)
@@ -54,7 +80,7 @@ async function serve(options: ServeOptions, { invocation, screen }: CommandConte
   const databaseUrl = options.database ?? (env.CAISSON_DATABASE_URL || undefined);
   const server = await startServer({
     dataFolder: localPlace(options.data, env).folder,
-    listen: (options.listen ?? []).map((text) => (/^\d+$/.test(text) ? `127.0.0.1:${text}` : text)),
+    listen: (options.listen ?? []).map(withHost),
     ...(databaseUrl === undefined ? {} : { databaseUrl }),
     drivers: options.driver ?? namesIn(env.CAISSON_DRIVERS),
     engines: {
@@ -66,7 +92,15 @@ async function serve(options: ServeOptions, { invocation, screen }: CommandConte
       name: options.storage ?? (env.CAISSON_STORAGE || undefined),
       zfsDataset: options.zfsDataset ?? (env.CAISSON_ZFS_DATASET || undefined),
     },
+    secretsKey: { file: options.secretsKeyFile, text: takeKey(env) },
+    egress: {
+      open: options.egressOpen ?? namesIn(env.CAISSON_EGRESS_OPEN),
+      rootsFile: options.egressRoots ?? (env.CAISSON_EGRESS_ROOTS || undefined),
+    },
     allowHosts: options.allowHost ?? [],
+    previewDomains: options.previewDomain ?? namesIn(env.CAISSON_PREVIEW_DOMAIN),
+    previewListen: (options.previewListen ?? []).map(withHost),
+    previewProxies: options.previewProxy ?? [],
     destroyOnExit: options.destroyOnExit ?? false,
     logLevel: options.logLevel,
     version,
@@ -75,14 +109,29 @@ async function serve(options: ServeOptions, { invocation, screen }: CommandConte
       ...(options.maxPerTenant === undefined ? {} : { sandboxesPerTenant: options.maxPerTenant }),
     },
   });
-  const { addresses } = server;
-  screen.result({ pid: process.pid, version, addresses }, () =>
-    addresses.map((address) => `listening on ${address}`).join('\n'),
+  const { addresses, previewAddresses } = server;
+  screen.result({ pid: process.pid, version, addresses, previewAddresses }, () =>
+    [
+      ...addresses.map((address) => `listening on ${address}`),
+      ...previewAddresses.map((address) => `previews alone on ${address}`),
+    ].join('\n'),
   );
   await asked;
   await server.close();
   // What is still open then belongs to nobody; it must not keep the process.
   setTimeout(() => process.exit(0), 1_000).unref();
+}
+
+/** The key leaves the environment with this: no program that the server starts has it. */
+function takeKey(env: Readonly<Record<string, string | undefined>>): string | undefined {
+  const key = env.CAISSON_SECRETS_KEY || undefined;
+  delete process.env.CAISSON_SECRETS_KEY;
+  return key;
+}
+
+/** A port alone is one of loopback. */
+function withHost(text: string): string {
+  return /^\d+$/.test(text) ? `127.0.0.1:${text}` : text;
 }
 
 /** Names with commas between them, as a variable of the environment holds them. */

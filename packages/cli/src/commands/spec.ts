@@ -1,4 +1,4 @@
-import { CaissonError } from '@caisson/contract';
+import { CaissonError, presetNames } from '@caisson/contract';
 import type { Command } from 'commander';
 import { type CommandContext, withJson } from '../command-context.ts';
 
@@ -36,7 +36,7 @@ async function normalize(path: string, { source }: SpecOptions, { invocation }: 
   const { blueprintDigest } = await import('@caisson/workspace-composition/digest');
   const written = await readSpec(path, invocation);
   try {
-    const blueprint = normalizeUserWorkspaceSpec(written, { requireSource: source });
+    const blueprint = normalizeUserWorkspaceSpec(written, { requireSource: source, presets: presetNames });
     return { blueprint, digest: blueprintDigest(blueprint) };
   } catch (error) {
     if (!(error instanceof SpecError)) throw error;

@@ -15,9 +15,9 @@ export function collectKeyValue(
   return Object.fromEntries([...Object.entries(previous ?? {}), [key, text.slice(at + 1)]]);
 }
 
-/** Collects a repeated option. */
-export function collect(text: string, previous: readonly string[] | undefined): string[] {
-  return [...(previous ?? []), text];
+/** Collects a repeated option. What its `--no-` form emptied begins anew. */
+export function collect(text: string, previous: readonly string[] | false | undefined): string[] {
+  return [...(previous || []), text];
 }
 
 /** A whole number of at least one. */

@@ -127,7 +127,8 @@ export const snapshotRoutes = {
   'sandbox.fork': route({
     method: 'POST',
     path: '/v1/sandboxes/{id}/fork',
-    summary: 'New sandboxes that begin with its files as they are now; nothing else of it is theirs',
+    summary:
+      'New sandboxes that begin with its files and its network rules as they are now; nothing else of it is theirs',
     tag,
     scope: 'use',
     owned: 'sandbox',

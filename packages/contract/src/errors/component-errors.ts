@@ -20,6 +20,23 @@ export const componentErrors = {
     later,
   ),
   no_route: row('unavailable', 'No backend can serve this', 'The context lists the reason of each candidate.'),
+  circuit_open: row(
+    'unavailable',
+    'The backend failed several times and is left alone for a while',
+    'Repeat it in a moment; `caisson doctor` checks the backend.',
+    later,
+  ),
+  host_full: row(
+    'unavailable',
+    'The host has no room for another sandbox',
+    'Destroy some, or repeat it when there is room; `caisson inspect host` tells.',
+    later,
+  ),
+  self_check_failed: row(
+    'failed',
+    'The new sandbox is not what it should be',
+    'The message names the check; `caisson events` has all of them, `caisson doctor` checks the backend.',
+  ),
   guest_failed: row('failed', 'The guest in the sandbox failed', 'Recreate the sandbox; its events have the details.'),
   guest_unreachable: row(
     'unavailable',
@@ -32,6 +49,11 @@ export const componentErrors = {
     'Nothing listens on the port in the sandbox',
     'Start what should listen there; it may be on its way.',
     later,
+  ),
+  port_answer_invalid: row(
+    'failed',
+    'What listens on the port in the sandbox does not speak HTTP as it should',
+    'Check that it serves plain HTTP/1.1; other protocols go through `caisson port forward`.',
   ),
   instance_lost: row(
     'failed',
@@ -76,6 +98,11 @@ export const componentErrors = {
     'The database does not answer',
     'Repeat it when it is back; `/readyz` tells.',
     later,
+  ),
+  secret_unreadable: row(
+    'unavailable',
+    'A stored secret cannot be read',
+    'Give the server the key that it was stored with, or set the secret again; `caisson doctor` says which key is used.',
   ),
   data_folder_locked: row(
     'unavailable',

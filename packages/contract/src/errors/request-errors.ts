@@ -16,6 +16,11 @@ export const requestErrors = {
   profile_cycle: row('invalid', 'The profile extends itself', 'Break the chain of `extends` that the message names.', {
     status: 422,
   }),
+  profile_exists: row(
+    'conflict',
+    'This version of the profile is there with other content',
+    'A version never changes: raise it, and add that.',
+  ),
   input_missing: row(
     'invalid',
     'The profile needs an input that was not given',
@@ -97,6 +102,11 @@ export const requestErrors = {
     'Send `Authorization: Bearer <key>` or `X-API-Key`; `caisson keys create` makes one.',
   ),
   scope_missing: row('forbidden', 'The key lacks a scope', 'Use a key with the scope that the message names.'),
+  preview_refused: row(
+    'unauthenticated',
+    'There is no such preview, or it is not open to you',
+    'Open it with its link, or send its token as `x-caisson-preview-token`; `caisson port link` makes a link.',
+  ),
   host_refused: row(
     'forbidden',
     'The Host or Origin is not one of this server',
@@ -125,8 +135,10 @@ export const requestErrors = {
   snapshot_not_found: row('not_found', 'There is no such snapshot', '`caisson snapshots list` shows them.'),
   tool_not_found: row('not_found', 'There is no such tool', '`caisson tool list` shows them.'),
   process_not_found: row('not_found', 'There is no such process', '`caisson ps` shows those of a sandbox.'),
+  port_not_open: row('not_found', 'The port is not open to the outside', 'Open it first: `caisson port open`.'),
   job_not_found: row('not_found', 'There is no such job', 'It may have been pruned; the attempt still says what ran.'),
   key_not_found: row('not_found', 'There is no such API key', '`caisson keys list` shows them.'),
+  secret_not_found: row('not_found', 'There is no such secret', '`caisson secret list` shows those of the project.'),
   attempt_not_found: row('not_found', 'There is no such attempt', '`caisson get` shows the attempts of a sandbox.'),
   image_not_found: row(
     'not_found',

@@ -91,6 +91,7 @@ export const sandboxErrors = {
     'Remove files in it, or recreate it with a larger `runtime.resources.diskMiB`.',
     { status: 507 },
   ),
+  max_ports_reached: row('limit', 'The sandbox cannot have another open port', 'Close some: `caisson port list`.'),
   rate_limited: row('limit', 'Too many requests', 'Slow down; `Retry-After` says for how long.', later),
   too_many_streams: row('limit', 'Too many open streams', 'Close some first.', later),
   insufficient_credits: row(
@@ -128,6 +129,12 @@ export const sandboxErrors = {
     'not_supported',
     'A requirement of the runtime cannot be met here',
     'Relax the requirement that the message names, or choose another driver.',
+    { status: 422 },
+  ),
+  price_above_ceiling: row(
+    'limit',
+    'It would cost more than the price ceiling',
+    'Raise `route.maxPricePerHourMicros` of the profile, ask for less, or choose another driver.',
     { status: 422 },
   ),
   snapshot_exists: row(

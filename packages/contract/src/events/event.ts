@@ -4,7 +4,9 @@ import { type ActionName, actionNames } from '../lifecycle/actions.ts';
 import { reasonSchema } from '../lifecycle/reasons.ts';
 import { type SandboxState, sandboxStates } from '../lifecycle/states.ts';
 import type { Standing } from '../lifecycle/transition.ts';
+import { networkRulesSchema } from '../network/policy.ts';
 import { ownerSchema } from '../owner.ts';
+import { backendSchema } from '../routing/route-decision.ts';
 
 /**
  * Events in the shape of CloudEvents 1.0.
@@ -49,6 +51,35 @@ const claimedSchema = z.strictObject({
   pool: z.string().describe('the profile of the warm pool that it was a member of'),
   owner: ownerSchema.describe('whose it is from here on'),
 });
+const reroutedSchema = z.strictObject({
+  from: backendSchema,
+  to: backendSchema,
+  reason: reasonSchema.describe('why the first could not launch it'),
+});
+const selfCheckSchema = z.strictObject({
+  ok: z.boolean(),
+  launchMs: z.number().min(0).describe('from asking the driver to a guest that answers'),
+  checks: z.array(
+    z.strictObject({
+      name: z.enum(['guest', 'workspace', 'disk', 'network', 'clock']),
+      ok: z.boolean().nullable().describe('null where it cannot be told'),
+      ms: z.number().min(0),
+      detail: z.string().max(500),
+    }),
+  ),
+});
+export type SelfCheck = z.infer<typeof selfCheckSchema>;
+
+const networkChangedSchema = z.strictObject({
+  revision: z.int().min(1),
+  ...networkRulesSchema.pick({ mode: true, allow: true, deny: true }).shape,
+  by: z.string().describe('the principal who changed them'),
+});
+const secretUsedSchema = z.strictObject({
+  secret: z.string().describe('its name'),
+  host: z.string().describe('where it went; `*` for several'),
+  count: z.int().min(1).describe('how often, since the last such event; there is at most one a minute'),
+});
 const labelsChangedSchema = z.strictObject({ labels: z.record(z.string(), z.string()) });
 
 /** Every type of event with the shape of its data. State events come from the list of states. */
@@ -60,8 +91,12 @@ export const eventTypes = {
   'caisson.sandbox.repair': repairSchema,
   'caisson.sandbox.progress': progressSchema,
   'caisson.sandbox.claimed': claimedSchema.describe('a member of a warm pool has its owner now'),
+  'caisson.sandbox.rerouted': reroutedSchema.describe('one backend could not launch it, the next one tries'),
+  'caisson.sandbox.checked': selfCheckSchema.describe('what it found when it looked at itself'),
   'caisson.sandbox.lease': leaseSchema,
   'caisson.sandbox.labels': labelsChangedSchema,
+  'caisson.sandbox.network': networkChangedSchema.describe('its network has other rules'),
+  'caisson.sandbox.secret-used': secretUsedSchema.describe('a secret was put into requests on their way out'),
   'caisson.sandbox.snapshot': snapshotSchema.describe('it has another snapshot'),
   'caisson.sandbox.snapshot-removed': snapshotSchema.describe('it has one snapshot less'),
 } as const;

@@ -1,3 +1,4 @@
+import type { WorkspaceBlueprint } from '@caisson/workspace-composition';
 import { z } from 'zod';
 
 /** How much may go out of one sandbox, both directions together. What is absent is not limited. */
@@ -17,7 +18,7 @@ const entries = z.array(z.string().max(261)).max(1000);
  * `192.0.2.0/24`, `example.com:443`) and kept in their canonical form.
  *
  * Laws
- * - `deny` is stronger than `allow`, and both are stronger than the mode.
+ * - `off` is off, whatever is listed. Otherwise `deny` is stronger than `allow`, and both are stronger than the mode.
  * - In `allowlist` a name is allowed by a name alone and an address by an address or range: what is not allowed is not
  *   even looked up.
  * - No entry opens a private address: only the operator of the server can.
@@ -34,3 +35,9 @@ export const networkRulesSchema = z.strictObject({
 });
 
 export type NetworkRules = z.infer<typeof networkRulesSchema>;
+
+/** The rules with which a sandbox of a blueprint begins. */
+export function networkRulesOf(network: WorkspaceBlueprint['runtime']['network']): NetworkRules {
+  const { mode, allow, deny, limits = {}, secrets = [] } = network;
+  return { mode, allow, deny, limits, secrets };
+}

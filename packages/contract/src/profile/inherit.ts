@@ -59,6 +59,8 @@ function inherit(parent: Omit<Profile, 'extends'>, child: Profile): Omit<Profile
   if (parent.lease && child.lease) merged.lease = { ...parent.lease, ...child.lease };
   if (parent.resources && child.resources) merged.resources = { ...parent.resources, ...child.resources };
   if (parent.network && child.network) merged.network = { ...parent.network, ...child.network };
+  if (parent.network?.limits && child.network?.limits)
+    merged.network = { ...merged.network, limits: { ...parent.network.limits, ...child.network.limits } };
   if (parent.snapshots && child.snapshots) merged.snapshots = { ...parent.snapshots, ...child.snapshots };
   if (parent.route && child.route) merged.route = { ...parent.route, ...child.route };
   return merged;

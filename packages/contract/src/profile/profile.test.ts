@@ -36,7 +36,7 @@ test('the schema takes a profile with everything in it', () => {
     ...child,
     description: 'all of it',
     sourceRequired: false,
-    network: { mode: 'allowlist', allow: ['*.example.org'] },
+    network: { mode: 'allowlist', allow: ['*.example.org'], limits: { totalMiB: 100 }, secrets: ['token'] },
     snapshots: { perTool: false, keepTurns: 20 },
     pool: { min: 1, max: 5 },
     route: { strategy: 'lowest-cost', drivers: ['oci', 'docker'], maxPricePerHourMicros: 5_000_000 },
@@ -65,6 +65,16 @@ test.each([
 test('an input named like the prototype is never let through', () => {
   const parsed = profileSchema.safeParse({ ...base, inputs: JSON.parse('{"__proto__":{"type":"string"}}') });
   expect(Object.keys(parsed.data?.inputs ?? {})).toEqual([]);
+});
+
+test('limits of the network are inherited one by one', () => {
+  const parent: Profile = { ...base, network: { mode: 'open', limits: { totalMiB: 100, connections: 5 } } };
+  const heir: Profile = { ...child, network: { deny: ['example.com'], limits: { connections: 9 } } };
+  expect(resolveProfile(heir, () => parent).network).toEqual({
+    mode: 'open',
+    deny: ['example.com'],
+    limits: { totalMiB: 100, connections: 9 },
+  });
 });
 
 test('a child inherits what it does not say, and its lineage tells from whom', () => {

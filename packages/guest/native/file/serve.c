@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "../guest/descriptors.h"
 #include "../guest/worker.h"
 #include "../wire/bytes.h"
 #include "../wire/error-code.h"
@@ -156,12 +156,7 @@ static void run(uint16_t method, struct slice params) {
 
 void serve(int fd) {
   guest = fd;
-  /* Deep trees are walked with a descriptor for each level. */
-  struct rlimit files;
-  if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
-    files.rlim_cur = files.rlim_max < 8192 ? files.rlim_max : 8192;
-    setrlimit(RLIMIT_NOFILE, &files);
-  }
+  descriptors_allow(8192);
   packet = malloc(worker_header + worker_packet_max);
   if (packet == NULL) _exit(1);
   for (;;) {

@@ -20,6 +20,13 @@ void descriptors_raise(void) {
   raised = more.rlim_cur > before.rlim_cur && setrlimit(RLIMIT_NOFILE, &more) == 0;
 }
 
+void descriptors_allow(rlim_t most) {
+  struct rlimit files;
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0) return;
+  files.rlim_cur = files.rlim_max < most ? files.rlim_max : most;
+  setrlimit(RLIMIT_NOFILE, &files);
+}
+
 /* For kernels without close_range, gVisor's above all: tens of thousands of calls would take seconds there. */
 static bool close_listed(int first) {
   DIR *list = opendir("/proc/self/fd");

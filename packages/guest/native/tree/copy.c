@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
+#include "../guest/descriptors.h"
 #include "links.h"
 
 enum {
@@ -134,11 +134,7 @@ static void copy_directory(int from, int to, int depth) {
 
 int copy_main(int argc, char **argv) {
   if (argc != 2) return 2;
-  struct rlimit files;
-  if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
-    files.rlim_cur = files.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &files);
-  }
+  descriptors_allow(RLIM_INFINITY);
   umask(0);
   path = calloc(path_bytes, 1);
   if (path == NULL || !links_prepare() || !copy_prepare()) fail(ENOMEM);

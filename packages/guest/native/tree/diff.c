@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "../file/names.h"
+#include "../guest/descriptors.h"
 #include "kept-attributes.h"
 
 enum {
@@ -267,11 +267,7 @@ int diff_main(int argc, char **argv) {
     else return 2;
   }
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  struct rlimit files;
-  if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
-    files.rlim_cur = files.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &files);
-  }
+  descriptors_allow(RLIM_INFINITY);
   for (int n = 0; n < 2; n++) top.root[n] = open_root(argv[n]);
   if (!compare_prepare()) fail("memory");
   compare_deadline(milliseconds);

@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
 #include "../file/names.h"
+#include "../guest/descriptors.h"
 #include "kept-attributes.h"
 #include "links.h"
 
@@ -148,11 +148,7 @@ int pack_main(int argc, char **argv) {
     else return 2;
   }
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  struct rlimit files;
-  if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
-    files.rlim_cur = files.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &files);
-  }
+  descriptors_allow(RLIM_INFINITY);
   put_limit(bytes_max);
   if (!links_prepare()) pack_fail(pack_refused, ENOMEM, "no memory");
   struct stat st;

@@ -27,11 +27,17 @@ interface Waiting {
 const crowd = 64;
 const joinMax = 1024;
 
+/** Credit is given by so many parts of the window: each is a system call here and wakes the guest. Fewer make it wait. */
+const portions = 4;
+/** What is less is given after this, for a guest that has less room than the window: it may wait for just that. */
+const restMs = 1;
+
 /**
  * One channel as this side uses it, whoever opened it: a result, chunks to read, bytes to write.
  *
  * Laws
- * - A chunk counts as seen when the reader asks for the next one, or says so with `seen`; only then is credit given.
+ * - A chunk counts as seen when the reader asks for the next one, or says so with `seen`; only then is credit given, in
+ *   large parts while the stream runs and soon for what is less.
  * - After `fail` every promise of the channel is rejected with the same error; what was read before stays readable.
  */
 export class GuestChannel {
@@ -45,7 +51,7 @@ export class GuestChannel {
   /** Called once when the channel fails. */
   onFailed: ((error: Error) => void) | undefined;
   readonly #link: ChannelLink;
-  readonly #window: number;
+  readonly #portion: number;
   readonly #subject: string | undefined;
   readonly #chunks: Uint8Array[] = [];
   #settle: { resolve: (payload: Uint8Array) => void; reject: (error: Error) => void } | undefined;
@@ -53,6 +59,7 @@ export class GuestChannel {
   #writer: Waiting | undefined;
   #unseen = 0;
   #ungranted = 0;
+  #later: NodeJS.Timeout | undefined;
   #ended = false;
   #sentEnd = false;
   #error: Error | undefined;
@@ -62,13 +69,17 @@ export class GuestChannel {
     this.#link = link;
     this.id = id;
     this.method = method;
-    this.#window = window;
+    this.#portion = window / portions;
     this.#subject = subject;
     this.result = new Promise((resolve, reject) => {
       this.#settle = { resolve, reject };
     });
     // A caller that only reads, or has gone, must not turn a lost connection into an unhandled rejection.
     this.result.catch(() => {});
+  }
+
+  get #isOver(): boolean {
+    return this.#ended || this.#error !== undefined;
   }
 
   get failed(): Error | undefined {
@@ -85,6 +96,14 @@ export class GuestChannel {
         this.#reader = { resolve, reject };
       });
     }
+    const chunk = this.#chunks.shift();
+    this.#unseen = chunk?.byteLength ?? 0;
+    return chunk;
+  }
+
+  /** The next chunk where one has come already. As `read`, without a wait. */
+  take(): Uint8Array | undefined {
+    this.#markSeen();
     const chunk = this.#chunks.shift();
     this.#unseen = chunk?.byteLength ?? 0;
     return chunk;
@@ -112,8 +131,17 @@ export class GuestChannel {
   }
 
   #grant(): void {
-    if (this.#ungranted === 0 || this.#ended || this.#error !== undefined) return;
-    if (this.#chunks.length > 0 && this.#ungranted < this.#window / 2) return;
+    if (this.#ungranted >= this.#portion) this.#give();
+    else if (this.#ungranted > 0 && !this.#isOver) this.#later ??= setTimeout(() => this.#giveRest(), restMs).unref();
+  }
+
+  #giveRest(): void {
+    this.#later = undefined;
+    this.#give();
+  }
+
+  #give(): void {
+    if (this.#ungranted === 0 || this.#isOver) return;
     const credit = this.#ungranted;
     this.#ungranted = 0;
     this.#link.grant(this.id, credit);
@@ -138,6 +166,18 @@ export class GuestChannel {
       const room = this.#link.room();
       if (room !== undefined) await room;
     }
+  }
+
+  /** Sends what credit and stream take at once, and says how much that was. The rest is for `write`. */
+  writeNow(bytes: Uint8Array): number {
+    let at = 0;
+    while (at < bytes.byteLength && this.#error === undefined && this.#link.room() === undefined) {
+      const size = Math.min(this.#link.credit(this.id), limits.dataAdvised, bytes.byteLength - at);
+      if (size === 0) break;
+      this.#link.sendData(this.id, bytes.subarray(at, at + size));
+      at += size;
+    }
+    return at;
   }
 
   end(): void {
@@ -188,6 +228,7 @@ export class GuestChannel {
 
   gotEnd(): void {
     this.#ended = true;
+    clearTimeout(this.#later);
     this.#wake('reader');
     this.#wake('writer');
   }
@@ -204,6 +245,7 @@ export class GuestChannel {
   fail(error: Error | CaissonError): void {
     if (this.#error !== undefined) return;
     this.#error = error;
+    clearTimeout(this.#later);
     this.#settle?.reject(error);
     this.#wake('reader');
     this.#wake('writer');

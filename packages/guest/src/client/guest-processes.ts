@@ -47,6 +47,8 @@ export interface ExecResult extends ExitStatus {
 export type ProcessInfo = MethodRecord<'process.list'>['processes'][number];
 
 export class GuestProcesses {
+  /** Variables of every process that is started from now on, below those of its own. */
+  baseEnv: Readonly<Record<string, string>> | undefined;
   readonly #client: GuestClient;
   readonly #signalling = new Map<string, Promise<void>>();
 
@@ -54,9 +56,14 @@ export class GuestProcesses {
     this.#client = client;
   }
 
+  #params(options: SpawnOptions): Params<'process.spawn'> {
+    const { baseEnv } = this;
+    return spawnParams(baseEnv === undefined ? options : { ...options, env: { ...baseEnv, ...options.env } });
+  }
+
   /** Starts a process. Spawn, both attachments and the wait leave in one write: that is one round trip. */
   async spawn(options: SpawnOptions): Promise<ProcessHandle> {
-    const params = spawnParams(options);
+    const params = this.#params(options);
     return await this.#client.onConnection('process.spawn', options.signal, async (connection) => {
       const handle = new ProcessHandle(this.#client, params.id);
       const channel = open(connection, 'process.spawn', params, { signal: options.signal });
@@ -69,7 +76,7 @@ export class GuestProcesses {
 
   /** Starts a process and leaves it to itself: no channel stays open for it. `existed`: the id was known already. */
   async start(options: Omit<SpawnOptions, 'attach'>): Promise<Result<'process.spawn'>> {
-    return await this.#client.request('process.spawn', spawnParams(options), { signal: options.signal });
+    return await this.#client.request('process.spawn', this.#params(options), { signal: options.signal });
   }
 
   /** How it ended, when it has. Giving up leaves no channel behind. */

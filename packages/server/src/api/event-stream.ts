@@ -1,19 +1,26 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import type { CaissonEvent } from '@caisson/contract';
 import { eventStreams } from './open-streams.ts';
 
 /** Proxies close what is silent for a minute; a comment every quarter of that keeps them from it. */
 const keepaliveMs = 15_000;
 /** A reader that takes nothing for so long is gone, and can go on later from where it was. */
 const stalledMs = 30_000;
+
+/** Something of a log: its position is what a reader goes on after. */
+export interface LogItem {
+  readonly position: number;
+  /** What it is, where a log has several kinds of them. */
+  readonly type?: string;
+}
+
 export interface EventStream {
   readonly caller: string;
   /** The position after which it begins. */
   readonly from: number;
   /** Ends it: the server shuts down, or the key has ended. */
   readonly until: readonly AbortSignal[];
-  source(signal: AbortSignal): AsyncIterable<CaissonEvent>;
+  source(signal: AbortSignal): AsyncIterable<LogItem>;
 }
 
 /**
@@ -40,7 +47,8 @@ export async function streamEvents(response: ServerResponse, stream: EventStream
   const keepalive = setInterval(() => response.write(': still here\n\n'), keepaliveMs);
   try {
     for await (const event of stream.source(signal)) {
-      const text = `id: ${event.position}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
+      const { position, type = 'record' } = event;
+      const text = `id: ${position}\nevent: ${type}\ndata: ${JSON.stringify(event)}\n\n`;
       if (!response.write(text) && !(await drained(response, signal))) break;
     }
   } finally {

@@ -140,8 +140,8 @@ export const fileHandlers: Handlers<keyof typeof fileRoutes> = {
     liveStreams.requireRoom(callerName(call.caller));
     const { path, user, recursive } = call.query;
     const watch = await guest.files.watch(path, { user, recursive });
-    // Until the answer begins nobody else would end it.
-    call.onLeft(() => watch.close());
+    // However the answer ends, also before it has begun.
+    call.onEnd(() => watch.close());
     return {
       status: 200,
       headers: { 'content-type': byteForms.events, 'x-accel-buffering': 'no' },

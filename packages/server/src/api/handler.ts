@@ -1,11 +1,18 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Doctor, RouteName, RouteOf, RouteRequest, WebSocketRouteName } from '@caisson/contract';
+import type { WebSocket } from 'ws';
 import type { EventFeed } from '../events/feed.ts';
+import type { Secrets } from '../network/secrets/secrets.ts';
+import type { SharedPorts } from '../preview/shared-ports.ts';
 import type { ProfileCatalog } from '../profiles/catalog.ts';
 import type { Attachments } from '../sandbox/attachments.ts';
 import type { Guests } from '../sandbox/guests.ts';
+import type { HostReports } from '../sandbox/host-reports.ts';
+import type { Networks } from '../sandbox/networks.ts';
+import type { Plans } from '../sandbox/plans.ts';
 import type { WarmPools } from '../sandbox/pools/warm-pools.ts';
 import type { Sandboxes } from '../sandbox/sandboxes.ts';
+import type { Stale } from '../sandbox/stale.ts';
 import type { Tools } from '../sandbox/tools/tools.ts';
 import type { Branches } from '../sandbox/travel/branches.ts';
 import type { Snapshots } from '../sandbox/travel/snapshots.ts';
@@ -30,9 +37,15 @@ export interface ApiContext {
   readonly archives: Archives;
   readonly attachments: Attachments;
   readonly tools: Tools;
+  readonly networks: Networks;
   readonly feed: EventFeed;
   readonly keys: Keys;
+  readonly ports: SharedPorts;
+  readonly plans: Plans;
   readonly pools: WarmPools;
+  readonly hosts: HostReports;
+  readonly stale: Stale;
+  readonly secrets: Secrets;
   readonly profiles: ProfileCatalog;
   readonly metrics: Metrics;
   readonly version: string;
@@ -72,9 +85,14 @@ export interface Answer {
 export type Handler<N extends RouteName> = (context: ApiContext, call: Call<N>) => Promise<Answer | ByteAnswer>;
 export type Handlers<N extends RouteName = RouteName> = { readonly [K in N]: Handler<K> };
 
-/** Does everything that can be refused, and answers what to do with the socket once there is one. */
+/** What is done with a socket once there is one: frames of a kind each, or bytes as they are, until one of these ends. */
+export type SocketUse =
+  | { readonly kind: 'frames'; take(socket: AttachedSocket): Promise<void> }
+  | { readonly kind: 'bytes'; take(socket: WebSocket, until: readonly AbortSignal[]): void };
+
+/** Does everything that can be refused, and answers what to do with the socket. */
 export type SocketHandler<N extends WebSocketRouteName> = (
   context: ApiContext,
   call: Omit<Call<N>, 'onLeft'>,
-) => Promise<(socket: AttachedSocket) => Promise<void>>;
+) => Promise<SocketUse>;
 export type SocketHandlers = { readonly [K in WebSocketRouteName]: SocketHandler<K> };

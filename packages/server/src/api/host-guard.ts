@@ -8,10 +8,9 @@ import { isLoopback, type Listener } from './listener.ts';
  * origins (the Origin tells). Both are refused before anything is looked at.
  */
 export function guardHost(listener: Listener, headers: IncomingHttpHeaders, allowHosts: readonly string[]): void {
-  const allowed = (host: string) => isLoopback(host) || allowHosts.includes(host.toLowerCase());
   const guarded = listener.kind === 'unix' || isLoopback(listener.host);
   if (!guarded) return;
-  if (listener.kind === 'tcp' && !allowed(hostName(headers.host ?? ''))) {
+  if (!isOwnHost(listener, headers, allowHosts)) {
     throw new CaissonError('host_refused', `this server is not ${headers.host}`);
   }
   const { origin } = headers;
@@ -22,6 +21,13 @@ export function guardHost(listener: Listener, headers: IncomingHttpHeaders, allo
   if (!own && !(from && allowHosts.includes(from.hostname))) {
     throw new CaissonError('host_refused', `requests from ${origin} are refused`);
   }
+}
+
+/** Whether the request asks for this server by a name that is its own; where it can be reached from outside, any may be. */
+export function isOwnHost(listener: Listener, headers: IncomingHttpHeaders, allowHosts: readonly string[]): boolean {
+  if (listener.kind !== 'tcp' || !isLoopback(listener.host)) return true;
+  const host = hostName(headers.host ?? '');
+  return isLoopback(host) || allowHosts.includes(host.toLowerCase());
 }
 
 function hostName(host: string): string {

@@ -1,3 +1,4 @@
+import type { PreviewDoor } from '../preview/preview-door.ts';
 import type { Logger } from '../telemetry/log.ts';
 import type { Listener } from './listener.ts';
 
@@ -12,4 +13,6 @@ export interface HttpOptions {
   readonly shutdown: AbortSignal;
   /** How long a client may take to send its request. */
   readonly requestTimeoutMs?: number | undefined;
+  /** Where requests for previews go; only addresses have any. */
+  readonly previews?: PreviewDoor | undefined;
 }

@@ -1,13 +1,15 @@
+import { createServer } from 'node:http';
 import { CaissonError, newId, routeNames } from '@caisson/contract';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import { readDocument } from '../documents/read-document.ts';
+import { takePreviews } from '../preview/take-previews.ts';
 import type { Logger } from '../telemetry/log.ts';
 import type { Caller } from '../tenancy/caller.ts';
 import { limitBody } from './body-deadline.ts';
 import { docsPage } from './docs-page.ts';
 import type { ApiContext } from './handler.ts';
 import { registerHealth } from './health.ts';
-import { guardHost } from './host-guard.ts';
+import { guardHost, isOwnHost } from './host-guard.ts';
 import { defaultRequestTimeoutMs, type HttpOptions } from './http-options.ts';
 import { openApi } from './openapi.ts';
 import { isUpload, sendProblem, translate } from './problem-reply.ts';
@@ -39,14 +41,17 @@ export function createHttp(context: ApiContext, options: HttpOptions): FastifyIn
   const { listener, allowHosts, log, requestTimeoutMs = defaultRequestTimeoutMs } = options;
   const app = fastify({
     bodyLimit,
-    // Each body is timed by its route: an upload may take as long as it goes on.
-    requestTimeout: 0,
-    connectionTimeout: 0,
-    keepAliveTimeout: 60_000,
-    http: {
-      maxHeaderSize: maxHeaderBytes,
-      headersTimeout: requestTimeoutMs,
-      connectionsCheckingInterval: Math.min(requestTimeoutMs, 10_000),
+    serverFactory: (handle) => {
+      const server = createServer({
+        maxHeaderSize: maxHeaderBytes,
+        headersTimeout: requestTimeoutMs,
+        connectionsCheckingInterval: Math.min(requestTimeoutMs, 10_000),
+        // Each body is timed by its route: an upload may take as long as it goes on.
+        requestTimeout: 0,
+        keepAliveTimeout: 60_000,
+      });
+      takePreviews(server, options.previews, ({ headers }) => isOwnHost(listener, headers, allowHosts), handle);
+      return server;
     },
     genReqId: requestIds(),
     forceCloseConnections: 'idle',

@@ -2,49 +2,48 @@ import { ackSchema, CaissonError, parseOrThrow, ptySchema, signalNumbers, signal
 import type { ProcessHandle } from '@caisson/guest';
 import { z } from 'zod';
 import type { AttachedSocket, TakeMessage } from './attached-socket.ts';
-import type { SocketHandlers } from './handler.ts';
+import type { SocketHandler } from './handler.ts';
 import { find, requireWritten, startedOf } from './process-handlers.ts';
 import { sendOutput } from './send-output.ts';
 
 const signalMessage = z.strictObject({ signal: signalSchema });
 
-export const socketHandlers: SocketHandlers = {
-  'process.attach': async (context, call) => {
-    const { guest, info } = await find(context, call, 'use');
-    const { stdoutFrom, stderrFrom, acks } = call.query;
-    requireWritten(info, stdoutFrom, stderrFrom);
-    const from = { stdout: stdoutFrom, stderr: stderrFrom };
-    return async (socket: AttachedSocket) => {
-      const attachment = context.attachments.take(guest, info.id, from);
-      const { process } = attachment;
-      process.stdout.isConfirmed = acks;
-      process.stderr.isConfirmed = acks;
-      const { input, release } = context.attachments.input(guest, info.id);
-      const stopTyping = new AbortController();
-      const acked = { ...from };
-      const take: TakeMessage = async (kind, bytes) => {
-        if (kind === 'stdin') {
-          await until(stopTyping.signal, input.write(bytes));
-          if (acks) await socket.frame('stdin', Buffer.from(JSON.stringify({ at: await input.accepted() })));
-        } else if (kind === 'end') await until(stopTyping.signal, input.end());
-        else if (kind === 'resize') await resize(process, bytes);
-        else if (kind === 'signal') await signal(process, bytes);
-        else acknowledge(process, acked, bytes);
-      };
-      try {
-        const stdinAt = info.exit === undefined ? await input.accepted() : info.stdinBytes;
-        socket.closed.addEventListener('abort', () => stopTyping.abort(), { once: true });
-        socket.onMessage((kind, bytes) => take(kind, bytes).catch(orEnded));
-        const exit = guest.processes.wait(info.id, AbortSignal.any([socket.closed, attachment.taken]));
-        await sendOutput(attachment, socket, startedOf(info, from, stdinAt), { exit });
-      } finally {
-        stopTyping.abort();
-        attachment.release();
-        release();
-        socket.close();
-      }
+export const attachProcess: SocketHandler<'process.attach'> = async (context, call) => {
+  const { guest, info } = await find(context, call, 'use');
+  const { stdoutFrom, stderrFrom, acks } = call.query;
+  requireWritten(info, stdoutFrom, stderrFrom);
+  const from = { stdout: stdoutFrom, stderr: stderrFrom };
+  const attach = async (socket: AttachedSocket) => {
+    const attachment = context.attachments.take(guest, info.id, from);
+    const { process } = attachment;
+    process.stdout.isConfirmed = acks;
+    process.stderr.isConfirmed = acks;
+    const { input, release } = context.attachments.input(guest, info.id);
+    const stopTyping = new AbortController();
+    const acked = { ...from };
+    const take: TakeMessage = async (kind, bytes) => {
+      if (kind === 'stdin') {
+        await until(stopTyping.signal, input.write(bytes));
+        if (acks) await socket.frame('stdin', Buffer.from(JSON.stringify({ at: await input.accepted() })));
+      } else if (kind === 'end') await until(stopTyping.signal, input.end());
+      else if (kind === 'resize') await resize(process, bytes);
+      else if (kind === 'signal') await signal(process, bytes);
+      else acknowledge(process, acked, bytes);
     };
-  },
+    try {
+      const stdinAt = info.exit === undefined ? await input.accepted() : info.stdinBytes;
+      socket.closed.addEventListener('abort', () => stopTyping.abort(), { once: true });
+      socket.onMessage((kind, bytes) => take(kind, bytes).catch(orEnded));
+      const exit = guest.processes.wait(info.id, AbortSignal.any([socket.closed, attachment.taken]));
+      await sendOutput(attachment, socket, startedOf(info, from, stdinAt), { exit });
+    } finally {
+      stopTyping.abort();
+      attachment.release();
+      release();
+      socket.close();
+    }
+  };
+  return { kind: 'frames', take: attach };
 };
 
 /** A process that does not read must not hold a socket that is over; what was accepted goes on without it. */

@@ -174,6 +174,8 @@ async function execAsStream(context: ApiContext, call: Call<'process.exec'>, gue
   const input = inputOf(call.body);
   const process = await spawn(guest, { ...commandOf(call.body), stdin: input !== undefined });
   const attachment = context.attachments.hold(guest, process);
+  // However the answer ends, also before it has begun.
+  call.onEnd(() => attachment.release());
   const info = { id: process.id, pid: process.pid ?? 0, pty: false };
   return {
     status: 200,

@@ -4,14 +4,21 @@ import { type Caller, requireScope } from '../tenancy/caller.ts';
 import { authenticate } from './authenticate.ts';
 import { sendBytes } from './byte-answer.ts';
 import { fileHandlers } from './file-handlers.ts';
-import { followEvents } from './follow-events.ts';
+import { followLive } from './follow-live.ts';
 import type { Answer, ApiContext, ByteAnswer, Call, Handler, Handlers } from './handler.ts';
+import { hostHandlers } from './host-handlers.ts';
 import type { HttpOptions } from './http-options.ts';
 import { idempotentRequest, runOnce } from './idempotent.ts';
+import { networkHandlers } from './network-handlers.ts';
 import { parseRequest } from './parse-request.ts';
+import { planHandlers } from './plan-handlers.ts';
 import { poolHandlers } from './pool-handlers.ts';
+import { portHandlers } from './port-handlers.ts';
 import { processHandlers } from './process-handlers.ts';
+import { profileHandlers } from './profile-handlers.ts';
+import { routeHandlers } from './route-handlers.ts';
 import { eventHandlers, sandboxHandlers } from './sandbox-handlers.ts';
+import { secretHandlers } from './secret-handlers.ts';
 import { snapshotContentHandlers } from './snapshot-content-handlers.ts';
 import { snapshotHandlers } from './snapshot-handlers.ts';
 import { systemHandlers } from './system-handlers.ts';
@@ -28,8 +35,15 @@ const handlers: Handlers = {
   ...snapshotHandlers,
   ...snapshotContentHandlers,
   ...toolHandlers,
+  ...portHandlers,
   ...eventHandlers,
+  ...networkHandlers,
+  ...planHandlers,
   ...poolHandlers,
+  ...hostHandlers,
+  ...profileHandlers,
+  ...routeHandlers,
+  ...secretHandlers,
   ...systemHandlers,
 };
 
@@ -49,7 +63,7 @@ export function registerRoute(app: FastifyInstance, context: ApiContext, options
     handler: async (request, reply) => {
       const call = callOf(route, request, reply, options);
       if (route.stream && !route.download && /\btext\/event-stream\b/.test(request.headers.accept ?? '')) {
-        return followEvents(request, reply, context, options, call);
+        return followLive(name, request, reply, context, options, call);
       }
       const answer = await run(name, route, context, request, call);
       if ('send' in answer) {

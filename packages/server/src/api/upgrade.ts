@@ -1,4 +1,4 @@
-import { type IncomingHttpHeaders, type IncomingMessage, type Server, STATUS_CODES } from 'node:http';
+import { type IncomingHttpHeaders, type IncomingMessage, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import {
   CaissonError,
@@ -13,16 +13,17 @@ import {
 } from '@caisson/contract';
 import type { FastifyInstance } from 'fastify';
 import { WebSocketServer } from 'ws';
+import { ignoreUpgrade, isIdleOffer } from '../preview/ignore-upgrade.ts';
 import { callerName, requireScope } from '../tenancy/caller.ts';
 import { AttachedSocket, maxMessageBytes } from './attached-socket.ts';
 import { authenticate } from './authenticate.ts';
 import type { ApiContext, SocketHandler } from './handler.ts';
-import { guardHost } from './host-guard.ts';
+import { guardHost, isOwnHost } from './host-guard.ts';
 import type { HttpOptions } from './http-options.ts';
 import { liveStreams } from './open-streams.ts';
 import { parseRequest } from './parse-request.ts';
 import { translate } from './problem-reply.ts';
-import { socketHandlers } from './process-attach.ts';
+import { socketHandlers } from './socket-handlers.ts';
 
 const socketRoutes = routeNames
   .filter((name): name is WebSocketRouteName => (routes[name] as Route).webSocket === true)
@@ -39,29 +40,17 @@ export function acceptUpgrades(app: FastifyInstance, context: ApiContext, option
     handleProtocols: (offered) => (offered.has(webSocketProtocol) ? webSocketProtocol : false),
   });
   app.server.on('upgrade', (request: IncomingMessage, stream: Duplex, head: Buffer) => {
-    if (request.headers.upgrade?.toLowerCase() !== 'websocket') return ignoreUpgrade(app.server, request, stream, head);
+    const { previews, listener, allowHosts } = options;
+    const preview = previews?.find(request, isOwnHost(listener, request.headers, allowHosts));
+    if (previews && preview && !isIdleOffer(request)) return previews.upgrade(preview, request, stream, head);
+    if (request.headers.upgrade?.toLowerCase() !== 'websocket' || preview)
+      return ignoreUpgrade(app.server, request, stream, head);
     stream.on('error', () => {});
     upgrade(server, context, options, request, stream, head).catch((error) => {
       refuse(stream, translate(error, options.log, 'upgrade'));
     });
   });
 }
-
-/**
- * Some clients offer HTTP/2 with every request, which a server may ignore. Node gives such a request to whoever takes
- * WebSockets and has let go of its connection: it is read again without the offer.
- */
-function ignoreUpgrade(server: Server, request: IncomingMessage, stream: Duplex, head: Buffer): void {
-  const lines = [`${request.method} ${request.url} HTTP/1.1`];
-  for (let at = 0; at < request.rawHeaders.length; at += 2) {
-    const name = request.rawHeaders[at] ?? '';
-    if (!offerHeaders.includes(name.toLowerCase())) lines.push(`${name}: ${request.rawHeaders[at + 1]}`);
-  }
-  stream.unshift(Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), head]));
-  server.emit('connection', stream);
-}
-
-const offerHeaders = ['upgrade', 'connection', 'http2-settings'];
 
 async function upgrade(
   server: WebSocketServer,
@@ -103,8 +92,10 @@ async function upgrade(
     leave();
   });
   server.handleUpgrade(request, stream, head, (webSocket) => {
-    const socket = new AttachedSocket(webSocket, [shutdown, key.signal]);
-    use(socket).catch((error) => {
+    const until = [shutdown, key.signal];
+    if (use.kind === 'bytes') return use.take(webSocket, until);
+    const socket = new AttachedSocket(webSocket, until);
+    use.take(socket).catch((error) => {
       options.log.warn({ err: error }, 'an attachment broke');
       socket.fail(error);
     });

@@ -46,6 +46,8 @@ export interface Driver
     Partial<Imaging> {
   readonly name: string;
   readonly capabilities: Capabilities;
+  /** The host that it places sandboxes on, where that is not the server's own: an engine elsewhere. */
+  readonly host?: string;
   /** Can it be used here? If not, why, and what would change that. Quick, and without side effects. */
   probe(signal: AbortSignal): Promise<Probe>;
   /** What of the blueprint it cannot do; empty when it can do all of it. Pure. */
@@ -61,7 +63,8 @@ export interface Driver
   /** Called when an instance seems to have ended by itself, so that nobody has to wait for the next look at all of them. */
   onEnded?: ((key: InstanceKey) => void) | undefined;
   /**
-   * Called with the client of each instance as soon as there is one, also for adopted ones, before anything can run inside.
+   * Called with the client of each instance as soon as there is one, before anything can run inside: at its creation, and
+   * for those that an earlier process left, when they are first linked, which `list` does. Once for each client.
    */
   onGuest?: ((key: InstanceKey, guest: GuestClient) => void) | undefined;
   /** Lets go of everything but the instances. */

@@ -1,3 +1,5 @@
+import { until } from '../drivers/until.ts';
+
 /** A piece of work that several callers wait for. */
 interface Piece<T> {
   readonly promise: Promise<T>;
@@ -23,15 +25,9 @@ export class SharedWork<T> {
     const piece = this.#pieces.get(key) ?? this.#start(key, work);
     if (progress) piece.listeners.add(progress);
     piece.waiting++;
-    let gone = () => {};
-    const aborted = new Promise<never>((_, reject) => {
-      gone = () => reject(signal.reason);
-      signal.addEventListener('abort', gone, { once: true });
-    });
     try {
-      return await Promise.race([piece.promise, aborted]);
+      return await until(signal, piece.promise);
     } finally {
-      signal.removeEventListener('abort', gone);
       if (progress) piece.listeners.delete(progress);
       piece.waiting--;
       if (piece.waiting === 0) await this.#abandon(key, piece, signal);

@@ -22,6 +22,8 @@ export interface EgressSubject {
   readonly sandbox: Id<'sandbox'>;
   readonly owner: Owner;
   readonly rules: NetworkRules;
+  /** Its network was off when it was made, so what runs in it may not have been told of the proxy. Absent: perhaps. */
+  readonly isLate?: boolean | undefined;
 }
 
 /** Where the rules of a sandbox come from. It is asked once, and again after each change. */
@@ -67,15 +69,19 @@ export interface EgressMoved {
 /** Secrets that are put into requests on the way out. */
 export interface EgressSecrets {
   /**
-   * The secrets of a sandbox that are bound to this host, or undefined when there is none: then its TLS passes untouched.
+   * The secrets of a sandbox that are bound to this host and port, or undefined when there is none: then its TLS passes
+   * untouched.
    */
-  find(subject: EgressSubject, host: string): Promise<BoundSecrets | undefined>;
+  find(subject: EgressSubject, host: string, port: number): Promise<BoundSecrets | undefined>;
 }
 
 export interface BoundSecrets {
   /** The certificate for the host by this installation's authority, and its key, as PEM. */
   certificate(): Promise<{ readonly cert: string; readonly key: string }>;
-  /** The head of one request with the secrets in it. Its fields come and go as pairs, in order. */
+  /**
+   * The head of one request with the secrets in it, as they are at this moment. Its fields come and go as pairs, in order.
+   * Throws `headers_too_large` or `request_invalid`: then the request is not sent.
+   */
   apply(head: RequestHead): { readonly head: RequestHead; readonly used: readonly string[] };
 }
 

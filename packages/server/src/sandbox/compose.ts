@@ -4,6 +4,7 @@ import {
   composeSpec,
   type InputValues,
   newId,
+  presetNames,
   type ResolvedProfile,
 } from '@caisson/contract';
 import { normalizeUserWorkspaceSpec, SpecError, type WorkspaceBlueprint } from '@caisson/workspace-composition';
@@ -35,7 +36,7 @@ export function newAttempt(action: Attempt['action'], composed: Composed): NewAt
 
 export function normalize(spec: unknown, requireSource: boolean): WorkspaceBlueprint {
   try {
-    return normalizeUserWorkspaceSpec(spec, { requireSource });
+    return normalizeUserWorkspaceSpec(spec, { requireSource, presets: presetNames });
   } catch (error) {
     if (!(error instanceof SpecError)) throw error;
     const [first] = error.problems;

@@ -1,6 +1,8 @@
 import { statfs } from 'node:fs/promises';
 import type { Doctor } from '@caisson/contract';
 import type { Driver } from '../drivers/driver.ts';
+import { checkSecrets } from '../network/secrets/check-secrets.ts';
+import type { Vault } from '../network/secrets/vault.ts';
 import { fillText } from '../storage/pool-room.ts';
 import type { Store } from '../store/store.ts';
 import type { Filesystems } from './filesystems.ts';
@@ -17,15 +19,17 @@ export interface Installation {
   readonly drivers: readonly Driver[];
   readonly folder: string;
   readonly filesystems?: Filesystems | undefined;
+  readonly vault?: Vault | undefined;
 }
 
 /** What this installation can do, what it cannot, and what would change that. */
-export async function checkAll({ store, drivers, folder, filesystems }: Installation): Promise<Check[]> {
+export async function checkAll({ store, drivers, folder, filesystems, vault }: Installation): Promise<Check[]> {
   const signal = AbortSignal.timeout(timeoutMs);
   const checks = await Promise.all([
     checkNode(),
     checkStore(store),
     checkDisk(folder),
+    ...(vault ? [checkStoredSecrets(store, vault)] : []),
     ...drivers.map((driver) => checkDriver(driver, signal)),
     ...(filesystems ? [checkStorage(filesystems, signal), filesystems.images.probe(signal)] : []),
   ]);
@@ -70,6 +74,14 @@ async function checkStore(store: Store): Promise<Check> {
       detail: (error as Error).message,
       fix: 'Start the database, or correct CAISSON_DATABASE_URL.',
     };
+  }
+}
+
+async function checkStoredSecrets(store: Store, vault: Vault): Promise<Check> {
+  try {
+    return await checkSecrets(store.secrets, vault);
+  } catch (error) {
+    return check('secrets', false, (error as Error).message, null);
   }
 }
 

@@ -5,9 +5,18 @@ import type { Store } from '../store/store.ts';
 export const pageSize = 500;
 
 /** Every sandbox that is in a state, read page by page. */
-export async function* eachInState(store: Store, state: SandboxState, signal?: AbortSignal): AsyncGenerator<Sandbox> {
+export function eachInState(store: Store, state: SandboxState, signal?: AbortSignal): AsyncGenerator<Sandbox> {
+  return eachOf((after) => store.sandboxes.inState(state, after, pageSize), signal);
+}
+
+/** Every sandbox that is ready and has an idle time. */
+export function eachThatIdles(store: Store): AsyncGenerator<Sandbox> {
+  return eachOf((after) => store.sandboxes.thatIdle(after, pageSize));
+}
+
+async function* eachOf(read: (after: string) => Promise<Sandbox[]>, signal?: AbortSignal): AsyncGenerator<Sandbox> {
   for (let after = ''; signal?.aborted !== true; ) {
-    const page = await store.sandboxes.inState(state, after, pageSize);
+    const page = await read(after);
     yield* page;
     const last = page.at(-1);
     if (!last || page.length < pageSize) return;

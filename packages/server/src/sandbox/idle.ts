@@ -1,5 +1,5 @@
 import { CaissonError, type CaissonEvent, type Id, type Sandbox } from '@caisson/contract';
-import { eachInState } from './each-in-state.ts';
+import { eachThatIdles } from './each-in-state.ts';
 import { InFlight } from './in-flight.ts';
 import type { Runner } from './runner.ts';
 import type { WorkContext } from './work-context.ts';
@@ -38,8 +38,8 @@ export class Idle {
 
   async start(): Promise<void> {
     const { store } = this.#work;
-    this.#stopListening = store.onEvent((event) => this.#hear(event));
-    for await (const sandbox of eachInState(store, 'ready')) this.#watch(sandbox);
+    this.#stopListening = store.onEvent((event, sandbox) => this.#hear(event, sandbox));
+    for await (const sandbox of eachThatIdles(store)) this.#watch(sandbox);
   }
 
   stop(): void {
@@ -57,19 +57,11 @@ export class Idle {
     };
   }
 
-  #hear({ type, subject, data }: CaissonEvent): void {
-    // One that was made ahead has a policy from its claim on.
-    const isClaim = type === 'caisson.sandbox.claimed';
-    // Of the others only events of states have where they lead to.
-    if (!isClaim && !('to' in data)) return;
-    const id = subject as Id<'sandbox'>;
-    this.#forget(id);
-    if (type !== 'caisson.sandbox.ready' && !isClaim) return;
-    this.#work.store.sandboxes.get(id).then(
-      (sandbox) => sandbox && this.#watch(sandbox),
-      // Without its record nobody knows whether it should be paused; its next event tells.
-      () => {},
-    );
+  /** Only events of states, and the claim that gives a policy to one that was made ahead, come with the record. */
+  #hear({ subject }: CaissonEvent, sandbox: Sandbox | undefined): void {
+    if (!sandbox) return;
+    this.#forget(subject as Id<'sandbox'>);
+    this.#watch(sandbox);
   }
 
   #watch(sandbox: Sandbox): void {

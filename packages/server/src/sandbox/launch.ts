@@ -1,5 +1,15 @@
-import { CaissonError, hasCode, type Id, type Sandbox, type WorkspaceBlueprint } from '@caisson/contract';
+import {
+  CaissonError,
+  hasCode,
+  type Id,
+  type NetworkRules,
+  type Sandbox,
+  type SelfCheck,
+  type WorkspaceBlueprint,
+} from '@caisson/contract';
 import type { CreateRequest, Driver, Instance } from '../drivers/driver.ts';
+import { proxyEnv } from '../network/proxy-ports.ts';
+import type { LaunchSecrets } from '../network/secrets/inside-secrets.ts';
 import type { AttemptImage } from '../store/attempts.ts';
 import type { StepChange } from '../store/sandboxes.ts';
 import { imaging } from './backend-images.ts';
@@ -7,6 +17,7 @@ import { withDeadline } from './deadline.ts';
 import { end, haltOrEnd, keyOf, removeFilesystem } from './end.ts';
 import { withHostDefaults } from './host-defaults.ts';
 import { Progress } from './progress.ts';
+import { selfCheck, selfCheckError } from './self-check.ts';
 import { settleIn } from './settle-in.ts';
 import { isSnapshotting } from './travel/snapshot-storage.ts';
 import { unmetNotices } from './unmet.ts';
@@ -31,21 +42,34 @@ export async function launch(
   kept?: Kept,
 ): Promise<StepChange> {
   const driver = context.driver(sandbox.driver);
-  const plan = await planOf(context, sandbox, kept);
+  const plan = await planOf(context, driver, sandbox, kept);
+  const backend = { driver: driver.name, host: sandbox.host ?? '' };
+  const { tenant } = sandbox.owner;
+  context.health?.began(backend, tenant);
   try {
-    const { request, notices, image } = await requestOf(context, driver, sandbox, plan, signal);
+    const secrets = await context.secrets?.atLaunch(sandbox, plan.blueprint);
+    const { request, notices, image } = await requestOf(context, driver, sandbox, { ...plan, secrets }, signal);
+    // What images and files take says nothing about the backend.
+    const asked = performance.now();
     const instance = await withDeadline('launching', context.deadlines.launchMs, signal, (inner) =>
-      begin(driver, request, plan, inner),
+      begin(driver, request, { ...plan, secrets }, inner),
     );
+    const launchMs = performance.now() - asked;
+    const checked = await look(context, driver, sandbox, plan, launchMs, signal);
+    context.health?.launched(backend, tenant, launchMs);
     context.filesystems?.storage.makeAhead?.();
     const unmet = driver.capabilities.guest ? unmetNotices(plan.blueprint) : [];
     return {
       reason: null,
-      notices: [...new Set([...sandbox.notices, ...notices, ...instance.notices, ...unmet])],
+      notices: [
+        ...new Set([...sandbox.notices, ...notices, ...instance.notices, ...(secrets?.notices ?? []), ...unmet]),
+      ],
       instance: { driver: driver.name, host: instance.host },
       endAttempt: { state: 'succeeded', image },
+      ...(checked ? { checked } : {}),
     };
   } catch (error) {
+    context.health?.failed(backend, tenant, error);
     // The next server goes on with what a shutdown interrupts; there is nothing to undo.
     if (!hasCode(error, 'shutting_down')) await undo(context, sandbox, plan);
     throw error;
@@ -54,6 +78,10 @@ export async function launch(
 
 interface Plan {
   readonly blueprint: WorkspaceBlueprint;
+  /** That of its rules, which may have changed since it was written. */
+  readonly networkMode: NetworkRules['mode'];
+  /** Programs inside are offered the way out. */
+  readonly isConnected: boolean;
   /** It begins from the filesystem that was kept for it. */
   readonly fromKept: boolean;
   /** It begins from these files, in place of an image. */
@@ -62,32 +90,45 @@ interface Plan {
   readonly notices: readonly string[];
 }
 
-async function planOf({ store }: WorkContext, sandbox: Sandbox, kept: Kept | undefined): Promise<Plan> {
+type PlanWithSecrets = Plan & { readonly secrets: LaunchSecrets | undefined };
+
+async function planOf(
+  { store, subjects }: WorkContext,
+  driver: Driver,
+  sandbox: Sandbox,
+  kept: Kept | undefined,
+): Promise<Plan> {
   const attempt = sandbox.attempt === null ? undefined : await store.attempts.get(sandbox.attempt);
   if (!attempt) throw new CaissonError('attempt_not_found', `${sandbox.id} has no attempt to launch`);
   // It was normalized when the attempt was recorded.
   const blueprint = attempt.blueprint as WorkspaceBlueprint;
   const fromKept = kept !== undefined || (attempt.action === 'start' && sandbox.persistence === 'persistent');
   const { fromSnapshot: snapshot } = attempt;
-  if (snapshot === null || fromKept) return { blueprint, fromKept, from: undefined, kept, notices: [] };
+  const networkMode = (await subjects.find(sandbox.id))?.rules.mode ?? 'off';
+  const isConnected = networkMode !== 'off' && driver.capabilities.networkModes.includes(networkMode);
+  const common = { blueprint, networkMode, isConnected, fromKept, kept };
+  if (snapshot === null || fromKept) return { ...common, from: undefined, notices: [] };
   const isFirst = attempt.action === 'restore' || attempt.action === 'fork';
   const inputs = await store.snapshots.inputs(snapshot);
   // What is removed after the first try began stays for it; a later one need not have it.
   if (inputs && (isFirst || (await store.snapshots.get(snapshot))?.state === 'ready'))
-    return { blueprint, fromKept, from: { snapshot, image: inputs.image }, kept, notices: [] };
+    return { ...common, from: { snapshot, image: inputs.image }, notices: [] };
   if (isFirst) throw new CaissonError('snapshot_not_found', `the snapshot ${snapshot} is not there any more`);
   const notice = `The snapshot ${snapshot} that it came from is gone: it begins from its image.`;
-  return { blueprint, fromKept, from: undefined, kept, notices: [notice] };
+  return { ...common, from: undefined, notices: [notice] };
 }
 
 async function requestOf(
   context: WorkContext,
   driver: Driver,
   sandbox: Sandbox,
-  { blueprint, fromKept, from, kept, notices }: Plan,
+  plan: PlanWithSecrets,
   signal: AbortSignal,
 ): Promise<{ request: CreateRequest; notices: readonly string[]; image?: AttemptImage }> {
+  const { blueprint, isConnected, fromKept, from, kept, notices, secrets } = plan;
   const resources = withHostDefaults(blueprint.runtime.resources);
+  const outward = isConnected ? proxyEnv : {};
+  const envOn = (image: AttemptImage) => ({ ...outward, ...image.env, ...secrets?.env, ...blueprint.runtime.env });
   const common = {
     key: keyOf(sandbox),
     owner: sandbox.owner,
@@ -98,11 +139,10 @@ async function requestOf(
   };
   const { filesystems, store, deadlines } = context;
   if (driver.capabilities.storage !== 'ours') {
-    const found = await imageOnBackend(context, driver, sandbox, { blueprint, fromKept, from, kept, notices }, signal);
+    const found = await imageOnBackend(context, driver, sandbox, plan, signal);
     if (!found) return { request: common, notices };
     const { image, notices: more } = found;
-    const env = { ...image.env, ...blueprint.runtime.env };
-    const request = { ...common, image: { reference: image.digest, digest: image.digest }, env };
+    const request = { ...common, image: { reference: image.digest, digest: image.digest }, env: envOn(image) };
     return { request, notices: [...notices, ...more], image };
   }
   if (!filesystems) throw new CaissonError('storage_failed', 'this server has no storage for root filesystems');
@@ -119,8 +159,7 @@ async function requestOf(
         signal: inner,
       }),
     );
-    const env = { ...prepared.image.env, ...blueprint.runtime.env };
-    const request = { ...common, rootfs: prepared.rootfs, env };
+    const request = { ...common, rootfs: prepared.rootfs, env: envOn(prepared.image) };
     return { request, notices: [...notices, ...prepared.notices], image: prepared.image };
   } finally {
     await progress.end();
@@ -150,8 +189,13 @@ async function imageOnBackend(
   }
 }
 
-async function begin(driver: Driver, request: CreateRequest, plan: Plan, signal: AbortSignal): Promise<Instance> {
-  const { blueprint, fromKept, from, kept } = plan;
+async function begin(
+  driver: Driver,
+  request: CreateRequest,
+  plan: PlanWithSecrets,
+  signal: AbortSignal,
+): Promise<Instance> {
+  const { blueprint, isConnected, fromKept, from, kept, secrets } = plan;
   const instance =
     from && isSnapshotting(driver)
       ? await driver.fork(from.snapshot, request, signal)
@@ -159,12 +203,33 @@ async function begin(driver: Driver, request: CreateRequest, plan: Plan, signal:
   if (!driver.guest) return instance;
   const isTakenOver = from !== undefined || kept?.isForeign === true;
   const beginsFrom = isTakenOver ? 'snapshot' : fromKept ? 'kept' : 'image';
-  await settleIn(
-    await driver.guest(request.key, signal),
-    { sandbox: request.key.sandbox, blueprint, beginsFrom },
-    signal,
-  );
+  const guest = await driver.guest(request.key, signal);
+  const arrival = { sandbox: request.key.sandbox, blueprint, beginsFrom, isConnected } as const;
+  await Promise.all([settleIn(guest, arrival, signal), secrets?.settleIn(guest, signal)]);
   return instance;
+}
+
+/** What a new sandbox finds of itself, where its profile wants to know. One that is not what it should be is not kept. */
+async function look(
+  context: WorkContext,
+  driver: Driver,
+  sandbox: Sandbox,
+  { blueprint, networkMode, fromKept }: Plan,
+  launchMs: number,
+  signal: AbortSignal,
+): Promise<SelfCheck | undefined> {
+  if (fromKept || !driver.guest || !context.selfChecks?.(sandbox)) return undefined;
+  const storage = driver.capabilities.storage === 'ours' ? context.filesystems?.storage : undefined;
+  const { diskMiB } = withHostDefaults(blueprint.runtime.resources);
+  const { isolation } = driver.capabilities;
+  const subject = { sandbox: sandbox.id, blueprint, networkMode, diskMiB, isolation, storage };
+  const found = await withDeadline('looking at itself', context.deadlines.inspectMs, signal, async (inner) => {
+    const guest = await driver.guest?.(keyOf(sandbox), inner);
+    return guest && selfCheck(guest, subject, launchMs, inner);
+  });
+  if (!found || found.ok) return found;
+  await context.store.sandboxes.note(sandbox.id, 'caisson.sandbox.checked', found);
+  throw selfCheckError(found);
 }
 
 /**

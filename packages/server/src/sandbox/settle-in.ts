@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { CaissonError, type Id, type WorkspaceBlueprint } from '@caisson/contract';
 import type { GuestClient } from '@caisson/guest';
+import { listenInside } from '../network/open-doors.ts';
 
 /** The ids of `user`, which the guest has in every sandbox. */
 const user = { uid: 1000, gid: 1000 };
@@ -14,6 +15,8 @@ export interface Arrival {
   readonly sandbox: Id<'sandbox'>;
   readonly blueprint: WorkspaceBlueprint;
   readonly beginsFrom: 'image' | 'snapshot' | 'kept';
+  /** Programs inside are offered the way out. */
+  readonly isConnected: boolean;
 }
 
 /**
@@ -27,7 +30,8 @@ export async function settleIn(guest: GuestClient, arrival: Arrival, signal: Abo
     if (created || beginsFrom === 'image') await guest.files.chown(path, user, { user: 'root', signal });
   });
   const known = beginsFrom === 'kept' ? undefined : identify(guest, arrival, signal);
-  await Promise.all([made, known]);
+  const offered = arrival.isConnected ? listenInside(guest, signal) : undefined;
+  await Promise.all([made, known, offered]);
 }
 
 /** Its machine id is its own and the same after each start; nothing else of anybody's identity is in it. */

@@ -1,4 +1,8 @@
+import type { Sandbox } from '@caisson/contract';
 import type { Driver } from '../drivers/driver.ts';
+import type { EgressSubjects } from '../network/egress.ts';
+import type { InsideSecrets } from '../network/secrets/inside-secrets.ts';
+import type { BackendHealth } from '../routing/backend-health.ts';
 import type { Store } from '../store/store.ts';
 import type { BackendImages } from './backend-images.ts';
 import type { Filesystems } from './filesystems.ts';
@@ -25,10 +29,16 @@ export const defaultDeadlines: Deadlines = {
 };
 
 export interface WorkContext {
+  /** What sandboxes may reach. */
+  readonly subjects: EgressSubjects;
   readonly store: Store;
   readonly deadlines: Deadlines;
   readonly installation: string;
   driver(name: string | null): Driver;
+  /** Whether a new sandbox of this record looks at itself before it is ready. */
+  selfChecks?(sandbox: Sandbox): boolean;
+  /** How backends do: told of each launch. */
+  readonly health?: BackendHealth | undefined;
   readonly stillness: Stillness;
   /** Tools that run. */
   readonly inFlight: InFlight;
@@ -36,4 +46,6 @@ export interface WorkContext {
   readonly filesystems?: Filesystems | undefined;
   /** For drivers whose backend has to be given images; absent where there is none of them. */
   readonly backendImages?: BackendImages | undefined;
+  /** What sandboxes have inside for their secrets. */
+  readonly secrets?: InsideSecrets | undefined;
 }

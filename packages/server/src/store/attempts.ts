@@ -1,8 +1,10 @@
 import type { Attempt, AttemptSummary, Id, Reason, ReasonCode } from '@caisson/contract';
 import type { Selectable } from 'kysely';
 import type { Database, Queries } from './database.ts';
+import type { StoredRoute } from './routes.ts';
 import { isoTime, type SandboxRow } from './sandbox-row.ts';
 import type { AttemptTable } from './schema.ts';
+import { statement } from './statement.ts';
 
 export interface NewAttempt {
   readonly id: Id<'attempt'>;
@@ -13,6 +15,8 @@ export interface NewAttempt {
   readonly blueprintDigest: string;
   /** The snapshot that its files come from, in place of an image. */
   readonly fromSnapshot?: Id<'snapshot'> | null;
+  /** Why it goes where it goes, where that was decided for it. */
+  readonly route?: StoredRoute;
 }
 
 /** What of its image a sandbox needs besides its files. */
@@ -44,6 +48,7 @@ export async function insertAttempt(tx: Queries, attempt: NewAttempt, row: Sandb
       blueprint: JSON.stringify(attempt.blueprint),
       blueprint_digest: attempt.blueprintDigest,
       from_snapshot: attempt.fromSnapshot ?? null,
+      route: attempt.route ? JSON.stringify(attempt.route) : null,
       started_at: now,
     })
     .execute();
@@ -66,18 +71,41 @@ export async function endAttempt(tx: Queries, id: string, outcome: AttemptOutcom
 
 /** Somebody took over what was made ahead: the inputs are theirs, and stand for the same blueprint. */
 export async function replaceInputs(tx: Queries, id: string, attempt: NewAttempt, tenant: string): Promise<void> {
-  await tx
-    .updateTable('attempts')
-    .set({
-      tenant,
-      spec: JSON.stringify(attempt.spec),
-      resolved_spec: JSON.stringify(attempt.resolvedSpec),
-      blueprint: JSON.stringify(attempt.blueprint),
-      blueprint_digest: attempt.blueprintDigest,
-    })
-    .where('id', '=', id)
-    .execute();
+  await updateInputs(tx, {
+    id,
+    tenant,
+    spec: JSON.stringify(attempt.spec),
+    resolvedSpec: JSON.stringify(attempt.resolvedSpec),
+    blueprint: JSON.stringify(attempt.blueprint),
+    digest: attempt.blueprintDigest,
+    route: attempt.route ? JSON.stringify({ ...attempt.route, claimed: true }) : null,
+  });
 }
+
+interface Inputs {
+  readonly id: string;
+  readonly tenant: string;
+  readonly spec: string;
+  readonly resolvedSpec: string;
+  readonly blueprint: string;
+  readonly digest: string;
+  readonly route: string | null;
+}
+
+const updateInputs = statement((queries, { id, tenant, spec, resolvedSpec, blueprint, digest, route }: Inputs) =>
+  queries
+    .updateTable('attempts')
+    .set((eb) => ({
+      tenant,
+      spec,
+      resolved_spec: resolvedSpec,
+      blueprint,
+      blueprint_digest: digest,
+      // Without one of its own, what was decided when it was made ahead stays.
+      route: eb.fn.coalesce(eb.val(route), 'route'),
+    }))
+    .where('id', '=', id),
+);
 
 export class AttemptStore {
   readonly #database: Database;

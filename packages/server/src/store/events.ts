@@ -1,8 +1,9 @@
-import { type CaissonEvent, type EventType, type Id, newId } from '@caisson/contract';
+import { type CaissonEvent, type EventType, type Id, newId, type Sandbox } from '@caisson/contract';
 import { type Selectable, sql } from 'kysely';
 import type { Database, Queries } from './database.ts';
 import { isoTime } from './sandbox-row.ts';
 import type { EventTable } from './schema.ts';
+import { statement } from './statement.ts';
 
 export interface NewEvent {
   readonly type: EventType;
@@ -23,6 +24,9 @@ export interface EventFilter {
   readonly limit: number;
 }
 
+/** Told of each event after its commit; with the sandbox as it is since then, where the event changed its record. */
+export type EventListener = (event: CaissonEvent, sandbox?: Sandbox) => void;
+
 /**
  * The log. Positions rise in the order of commit: SQLite has one writer, and on Postgres writers of events take turns
  * from here to their commit, or a reader could pass a position that is filled in only later.
@@ -39,12 +43,10 @@ export class EventLog {
   /** Writes within the caller's transaction. The caller's last statement: what follows waits in everybody's way. */
   async append(tx: Queries, event: NewEvent): Promise<CaissonEvent> {
     if (this.#database.engine === 'postgres') await sql`select pg_advisory_xact_lock(7205759404)`.execute(tx);
-    const row = await tx
-      .insertInto('events')
-      .values({ ...event, id: newId('event', event.time), data: JSON.stringify(event.data) })
-      .returningAll()
-      .executeTakeFirstOrThrow();
-    return this.#toEvent(row);
+    const row = { ...event, id: newId('event', event.time), data: JSON.stringify(event.data) };
+    const [inserted] = await insertEvent(tx, row);
+    if (!inserted) throw new Error('an event got no position');
+    return this.#toEvent({ ...row, ...inserted });
   }
 
   async list(filter: EventFilter): Promise<CaissonEvent[]> {
@@ -82,3 +84,19 @@ export class EventLog {
     };
   }
 }
+
+const insertEvent = statement((queries, row: Omit<Selectable<EventTable>, 'position'>) =>
+  queries
+    .insertInto('events')
+    .values({
+      id: row.id,
+      type: row.type,
+      subject: row.subject,
+      sequence: row.sequence,
+      tenant: row.tenant,
+      project: row.project,
+      time: row.time,
+      data: row.data,
+    })
+    .returning('position'),
+);

@@ -5,11 +5,24 @@ import { initial } from './migrations/0001-initial.ts';
 import { timeTravel } from './migrations/0002-time-travel.ts';
 import { toolCalls } from './migrations/0003-tool-calls.ts';
 import { warmPool } from './migrations/0004-warm-pool.ts';
+import { network } from './migrations/0005-network.ts';
+import { secrets } from './migrations/0006-secrets.ts';
+import { sharedPorts } from './migrations/0007-shared-ports.ts';
+import { routes } from './migrations/0008-routes.ts';
 
 type Migration = (db: Kysely<unknown>, engine: Engine) => Promise<void>;
 
 /** In order; the version of a database is how many of these it has. Landed ones never change. */
-const migrations: readonly Migration[] = [initial, timeTravel, toolCalls, warmPool];
+const migrations: readonly Migration[] = [
+  initial,
+  timeTravel,
+  toolCalls,
+  warmPool,
+  network,
+  secrets,
+  sharedPorts,
+  routes,
+];
 
 /**
  * Brings the database to this version, one transaction for each step, so that a step killed half-way is not there at all.

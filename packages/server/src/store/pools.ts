@@ -1,15 +1,16 @@
-import { type CaissonEvent, type Id, type Sandbox, systemOwner } from '@caisson/contract';
+import { type Id, type Sandbox, systemOwner } from '@caisson/contract';
 import type { ExpressionBuilder } from 'kysely';
 import { type AttemptImage, type NewAttempt, replaceInputs } from './attempts.ts';
 import type { Database } from './database.ts';
-import type { EventLog } from './events.ts';
+import type { EventListener, EventLog } from './events.ts';
 import { type IdempotentRequest, insertIdempotency } from './idempotency.ts';
 import { insertLabels } from './labels.ts';
-import { type Limits, movePlace } from './limits.ts';
+import { type Limits, takeTenantPlace } from './limits.ts';
 import { type SandboxRow, toSandbox } from './sandbox-row.ts';
 import { sandboxTransaction } from './sandbox-transaction.ts';
 import type { NewSandbox } from './sandboxes.ts';
 import type { Schema } from './schema.ts';
+import { statement } from './statement.ts';
 
 export interface PoolBounds {
   readonly min: number;
@@ -22,6 +23,14 @@ export interface Member {
   readonly pool: string | null;
   /** The digest of the image that its files began from, once it has any. */
   readonly image: string | undefined;
+}
+
+/** A member as it was last seen. It can be claimed for as long as its pool and its attempt are these. */
+export interface ClaimableMember {
+  readonly id: Id<'sandbox'>;
+  readonly pool: string;
+  readonly attempt: Id<'attempt'>;
+  readonly notices: readonly string[];
 }
 
 /** What a member becomes: everything of a new sandbox but what it is made of, which it has. */
@@ -41,9 +50,9 @@ export type NewOwner = Pick<
 export class PoolStore {
   readonly #database: Database;
   readonly #events: EventLog;
-  readonly #committed: (event: CaissonEvent) => void;
+  readonly #committed: EventListener;
 
-  constructor(database: Database, events: EventLog, committed: (event: CaissonEvent) => void) {
+  constructor(database: Database, events: EventLog, committed: EventListener) {
     this.#database = database;
     this.#events = events;
     this.#committed = committed;
@@ -54,7 +63,7 @@ export class PoolStore {
    * `isAlive` turns out false by the end of it: whether it answers is asked while this is written.
    */
   async claim(
-    id: Id<'sandbox'>,
+    { id, pool, attempt: made, notices }: ClaimableMember,
     to: NewOwner,
     attempt: NewAttempt,
     limits: Limits,
@@ -63,46 +72,29 @@ export class PoolStore {
     const { idempotency, isAlive } = options;
     const now = Date.now();
     const claimed = await sandboxTransaction(this.#database, async (tx) => {
-      const member = await tx
-        .selectFrom('sandboxes')
-        .select(['notices', 'pool', 'attempt'])
-        .where('id', '=', id)
-        .where('pool', 'is not', null)
-        .where('state', '=', 'ready')
-        .where('action', 'is', null)
-        .executeTakeFirst();
-      if (!member?.pool) return undefined;
-      const { pool } = member;
-      const row = await tx
-        .updateTable('sandboxes')
-        .set((eb) => ({
-          ...to.owner,
-          scope: to.owner.scope ?? null,
-          name: to.name,
-          slot: to.slot,
-          profile_name: to.profile?.name ?? null,
-          profile_version: to.profile?.version ?? null,
-          labels: JSON.stringify(to.labels),
-          notices: JSON.stringify([...new Set([...to.notices, ...(JSON.parse(member.notices) as string[])])]),
-          policy: JSON.stringify(to.policy),
-          pool: null,
-          sequence: eb('sequence', '+', 1),
-          created_at: now,
-          updated_at: now,
-          ready_at: now,
-          expires_at: to.expiresAt,
-        }))
-        .where('id', '=', id)
-        .where('pool', '=', pool)
-        .where('state', '=', 'ready')
-        .where('action', 'is', null)
-        .returningAll()
-        .executeTakeFirst();
+      const [row] = await giveOwner(tx, {
+        id,
+        pool,
+        attempt: made,
+        tenant: to.owner.tenant,
+        project: to.owner.project,
+        principal: to.owner.principal,
+        scope: to.owner.scope ?? null,
+        name: to.name,
+        slot: to.slot,
+        profileName: to.profile?.name ?? null,
+        profileVersion: to.profile?.version ?? null,
+        labels: JSON.stringify(to.labels),
+        notices: JSON.stringify([...new Set([...to.notices, ...notices])]),
+        policy: JSON.stringify(to.policy),
+        expiresAt: to.expiresAt,
+        now,
+      });
       if (!row) return undefined;
       if (idempotency) await insertIdempotency(tx, idempotency, id, now);
       await insertLabels(tx, id, to.labels);
-      if (member.attempt) await replaceInputs(tx, member.attempt, attempt, to.owner.tenant);
-      await movePlace(tx, systemOwner.tenant, to.owner.tenant, limits, now);
+      await replaceInputs(tx, made, attempt, to.owner.tenant);
+      await takeTenantPlace(tx, to.owner.tenant, limits, now);
       const { sequence, tenant, project } = row;
       const data = { pool: profileOf(pool), owner: to.owner };
       if ((await isAlive) === false) throw new DeadMember();
@@ -113,7 +105,7 @@ export class PoolStore {
       if (error instanceof DeadMember) return undefined;
       throw error;
     });
-    if (claimed) this.#committed(claimed.event);
+    if (claimed) this.#committed(claimed.event, claimed.sandbox);
     return claimed?.sandbox;
   }
 
@@ -166,6 +158,55 @@ export class PoolStore {
       .where('tenant', '=', systemOwner.tenant);
   }
 }
+
+interface OwnerValues {
+  readonly id: string;
+  readonly pool: string;
+  readonly attempt: string;
+  readonly tenant: string;
+  readonly project: string;
+  readonly principal: string;
+  readonly scope: string | null;
+  readonly name: string | null;
+  readonly slot: string | null;
+  readonly profileName: string | null;
+  readonly profileVersion: number | null;
+  readonly labels: string;
+  readonly notices: string;
+  readonly policy: string;
+  readonly expiresAt: number | null;
+  readonly now: number;
+}
+
+const giveOwner = statement((queries, to: OwnerValues) =>
+  queries
+    .updateTable('sandboxes')
+    .set((eb) => ({
+      tenant: to.tenant,
+      project: to.project,
+      principal: to.principal,
+      scope: to.scope,
+      name: to.name,
+      slot: to.slot,
+      profile_name: to.profileName,
+      profile_version: to.profileVersion,
+      labels: to.labels,
+      notices: to.notices,
+      policy: to.policy,
+      pool: null,
+      sequence: eb('sequence', '+', 1),
+      created_at: to.now,
+      updated_at: to.now,
+      ready_at: to.now,
+      expires_at: to.expiresAt,
+    }))
+    .where('id', '=', to.id)
+    .where('pool', '=', to.pool)
+    .where('attempt', '=', to.attempt)
+    .where('state', '=', 'ready')
+    .where('action', 'is', null)
+    .returningAll(),
+);
 
 /** Takes back what a claim has written so far. */
 class DeadMember extends Error {}

@@ -10,6 +10,7 @@ import {
   type Sandbox,
   type SandboxPolicy,
   type SandboxState,
+  type SelfCheck,
   type Standing,
   type StateChange,
   type Step,
@@ -18,18 +19,21 @@ import {
   transientStates,
   transition,
 } from '@caisson/contract';
-import { type CompiledQuery, sql } from 'kysely';
+import { sql } from 'kysely';
 import { type AttemptOutcome, endAttempt, insertAttempt, type NewAttempt } from './attempts.ts';
 import type { Database, Queries } from './database.ts';
-import type { EventLog } from './events.ts';
+import type { EventListener, EventLog } from './events.ts';
 import { type IdempotentRequest, insertIdempotency } from './idempotency.ts';
 import { endInstance, insertInstance, type NewInstance } from './instances.ts';
 import { insertLabels } from './labels.ts';
-import { givePlaceBack, type Limits, takePlace } from './limits.ts';
+import { leaveNothing } from './leave-nothing.ts';
+import { type Limits, takePlace } from './limits.ts';
+import { newRow, rollbackTarget } from './new-sandbox-row.ts';
 import { rowOwner, type SandboxRow, toSandbox } from './sandbox-row.ts';
+import { inheritRules } from './sandbox-rules.ts';
 import { sandboxTransaction } from './sandbox-transaction.ts';
 import { requireSnapshot } from './snapshot-use.ts';
-import { forgetToolCalls } from './tool-calls.ts';
+import { statement } from './statement.ts';
 
 export interface NewSandbox {
   readonly id: Id<'sandbox'>;
@@ -67,6 +71,8 @@ export interface StepChange {
   readonly rollbackTo?: Id<'snapshot'> | null;
   readonly head?: Id<'snapshot'> | null;
   readonly idempotency?: IdempotentRequest | undefined;
+  /** What it found when it looked at itself: an event of its own, before that of the step. */
+  readonly checked?: SelfCheck;
 }
 
 export interface SandboxFilter {
@@ -91,10 +97,9 @@ export interface Applied {
 export class SandboxStore {
   readonly #database: Database;
   readonly #events: EventLog;
-  readonly #committed: (event: CaissonEvent) => void;
-  #getById: CompiledQuery<SandboxRow> | undefined;
+  readonly #committed: EventListener;
 
-  constructor(database: Database, events: EventLog, committed: (event: CaissonEvent) => void) {
+  constructor(database: Database, events: EventLog, committed: EventListener) {
     this.#database = database;
     this.#events = events;
     this.#committed = committed;
@@ -116,20 +121,19 @@ export class SandboxStore {
         .returningAll()
         .executeTakeFirstOrThrow();
       await insertLabels(tx, sandbox.id, sandbox.labels);
+      if (sandbox.origin) await inheritRules(tx, sandbox, sandbox.origin.sandbox, now);
       await insertAttempt(tx, attempt, row, now);
       // After the record, as at its end: two transactions that lock in another order wait for each other.
       await takePlace(tx, sandbox.owner.tenant, sandbox.host, limits, now);
       return this.#tell(tx, row, null, null);
     });
-    this.#committed(applied.event);
+    this.#committed(applied.event, applied.sandbox);
     return applied;
   }
 
   async get(id: string): Promise<Sandbox | undefined> {
-    // The hottest read of all: its text is made once.
-    this.#getById ??= this.#database.db.selectFrom('sandboxes').selectAll().where('id', '=', id).compile();
-    const { rows } = await this.#database.db.executeQuery<SandboxRow>({ ...this.#getById, parameters: [id] });
-    return rows[0] && toSandbox(rows[0]);
+    const [row] = await getById(this.#database.db, { id });
+    return row && toSandbox(row);
   }
 
   /**
@@ -152,20 +156,23 @@ export class SandboxStore {
       if (change.endAttempt && row.attempt) await endAttempt(tx, row.attempt, change.endAttempt, now);
       if (change.instance) await insertInstance(tx, row, change.instance, now);
       if (change.endInstance) await endInstance(tx, row.id, row.incarnation, now);
-      if (answer.standing.state === 'destroyed') {
-        await givePlaceBack(tx, row.tenant, row.host);
-        await forgetToolCalls(tx, row.id);
-      }
-      return this.#tell(tx, row, seen.state, step.action);
+      if (answer.standing.state === 'destroyed') await leaveNothing(tx, row);
+      const checked = change.checked && (await this.#tellChecked(tx, row, change.checked));
+      return { ...(await this.#tell(tx, row, seen.state, step.action)), checked };
     });
-    this.#committed(applied.event);
+    if (applied.checked) this.#committed(applied.checked);
+    this.#committed(applied.event, applied.sandbox);
     return applied;
   }
 
   /** An event about a sandbox that does not change its state, such as a repair. */
   async note(
     id: Id<'sandbox'>,
-    type: 'caisson.sandbox.repair' | 'caisson.sandbox.progress',
+    type:
+      | 'caisson.sandbox.repair'
+      | 'caisson.sandbox.progress'
+      | 'caisson.sandbox.checked'
+      | 'caisson.sandbox.secret-used',
     data: Record<string, unknown>,
   ): Promise<void> {
     const event = await sandboxTransaction(this.#database, async (tx) => {
@@ -256,6 +263,20 @@ export class SandboxStore {
     return rows.map(toSandbox);
   }
 
+  /** Those that are ready and pause when nobody uses them, in pages by id. Few have it; the others are not read. */
+  async thatIdle(after: string, limit: number): Promise<Sandbox[]> {
+    const rows = await this.#database.db
+      .selectFrom('sandboxes')
+      .selectAll()
+      .where('state', '=', 'ready')
+      .where('policy', 'not like', '%"autoPauseSeconds":null%')
+      .where('id', '>', after)
+      .orderBy('id')
+      .limit(limit)
+      .execute();
+    return rows.map(toSandbox);
+  }
+
   /** Those that are not destroyed and not being destroyed. */
   async living(limit: number): Promise<Sandbox[]> {
     const rows = await this.#database.db
@@ -277,6 +298,14 @@ export class SandboxStore {
       .orderBy('expires_at')
       .limit(limit)
       .execute();
+    return rows.map(toSandbox);
+  }
+
+  /** Those that stand since before a time, oldest first; of one tenant, or of all but the system. */
+  async aged(before: number, limit: number, tenant?: string): Promise<Sandbox[]> {
+    let query = this.#database.db.selectFrom('sandboxes').selectAll().where('created_at', '<', before);
+    query = query.where('tenant', tenant === undefined ? '<>' : '=', tenant ?? systemOwner.tenant);
+    const rows = await query.where(sql<boolean>`state <> 'destroyed'`).orderBy('created_at').limit(limit).execute();
     return rows.map(toSandbox);
   }
 
@@ -305,7 +334,7 @@ export class SandboxStore {
       .set((eb) => ({
         state: next.state,
         action: next.action,
-        sequence: eb('sequence', '+', 1),
+        sequence: eb('sequence', '+', change.checked ? 2 : 1),
         incarnation: eb('incarnation', '+', raised),
         updated_at: now,
         ...(next.state === 'ready' ? { ready_at: now } : {}),
@@ -332,6 +361,20 @@ export class SandboxStore {
     throw new CaissonError(code, `${seen.id} was ${seen.state} and is ${state} now`);
   }
 
+  async #tellChecked(tx: Queries, row: SandboxRow, data: SelfCheck): Promise<CaissonEvent> {
+    const { id, tenant, project, sequence, updated_at: time } = row;
+    const event = {
+      type: 'caisson.sandbox.checked',
+      subject: id,
+      sequence: sequence - 1,
+      tenant,
+      project,
+      time,
+      data,
+    } as const;
+    return this.#events.append(tx, event);
+  }
+
   async #tell(tx: Queries, row: SandboxRow, from: SandboxState | null, cause: ActionName | null): Promise<Applied> {
     const sandbox = toSandbox(row);
     const data: StateChange = {
@@ -344,56 +387,13 @@ export class SandboxStore {
       reason: sandbox.reason,
       ...(sandbox.rollbackTo === null ? {} : { snapshot: sandbox.rollbackTo }),
     };
-    const { tenant, project, sequence } = row;
+    const { id: subject, tenant, project, sequence, updated_at: time } = row;
     const type = stateEventType(sandbox.state);
-    const event = await this.#events.append(tx, {
-      type,
-      subject: row.id,
-      sequence,
-      tenant,
-      project,
-      time: row.updated_at,
-      data,
-    });
+    const event = await this.#events.append(tx, { type, subject, sequence, tenant, project, time, data });
     return { sandbox, event };
   }
 }
 
-function newRow(sandbox: NewSandbox, attempt: Id<'attempt'>, now: number) {
-  const { owner } = sandbox;
-  return {
-    id: sandbox.id,
-    tenant: owner.tenant,
-    project: owner.project,
-    principal: owner.principal,
-    scope: owner.scope ?? null,
-    name: sandbox.name,
-    slot: sandbox.slot,
-    profile_name: sandbox.profile?.name ?? null,
-    profile_version: sandbox.profile?.version ?? null,
-    state: 'requested',
-    incarnation: 1,
-    sequence: 1,
-    labels: JSON.stringify(sandbox.labels),
-    attempt,
-    driver: sandbox.driver,
-    host: sandbox.host,
-    blueprint_digest: sandbox.blueprintDigest,
-    persistence: sandbox.persistence,
-    notices: JSON.stringify(sandbox.notices),
-    created_at: now,
-    updated_at: now,
-    expires_at: sandbox.expiresAt,
-    policy: JSON.stringify(sandbox.policy),
-    origin_sandbox: sandbox.origin?.sandbox ?? null,
-    origin_snapshot: sandbox.origin?.snapshot ?? null,
-    head: sandbox.head ?? null,
-    pool: sandbox.pool ?? null,
-  };
-}
-
-/** Where one that failed was to lead is remembered until something else is done. */
-function rollbackTarget(action: ActionName, { rollbackTo }: StepChange): { rollback_to?: string | null } {
-  if (rollbackTo !== undefined) return { rollback_to: rollbackTo };
-  return action === 'rollback' ? {} : { rollback_to: null };
-}
+const getById = statement((queries, { id }: { id: string }) =>
+  queries.selectFrom('sandboxes').selectAll().where('id', '=', id),
+);

@@ -27,7 +27,13 @@ export interface Schema {
   snapshots: SnapshotTable;
   processes: ProcessTable;
   tool_calls: ToolCallTable;
+  shared_ports: SharedPortTable;
   ledger: LedgerTable;
+  backends: { driver: string; host: string; launch_us: number; weight_millis: number; measured_at: number };
+  sandbox_rules: { sandbox: string; rules: string; revision: number; updated_at: number };
+  egress_log: EgressLogTable;
+  egress_usage: EgressUsageTable;
+  secrets: SecretTable;
   pools: { profile: string; min_members: number; max_members: number; updated_at: number };
 }
 
@@ -109,6 +115,8 @@ export interface AttemptTable {
   from_snapshot: string | null;
   /** See `AttemptImage`; null until it has succeeded. */
   image: string | null;
+  /** See `StoredRoute`; null where nothing was to be decided. */
+  route: string | null;
   started_at: number;
   ended_at: number | null;
 }
@@ -203,6 +211,34 @@ export interface ToolCallTable {
   created_at: number;
 }
 
+export interface SecretTable {
+  tenant: string;
+  project: string;
+  name: string;
+  /** The value, encrypted with a key that is not in the database and bound to the row and to where it may go. */
+  sealed: string;
+  domains: string;
+  ports: string;
+  header: string | null;
+  placeholder: string | null;
+  env: string | null;
+  created_at: number;
+  updated_at: number;
+  last_used_at: number | null;
+}
+
+export interface SharedPortTable {
+  sandbox: string;
+  port: number;
+  /** New with each open after a close: what was signed for another one counts no more. */
+  share: string;
+  visibility: string;
+  host_header: string;
+  /** Of a private one. */
+  token_hash: string | null;
+  opened_at: number;
+}
+
 /** Double entry: every movement is two rows of one `transfer` whose amounts add up to nothing. Micro-units. */
 export interface LedgerTable {
   id: string;
@@ -213,4 +249,32 @@ export interface LedgerTable {
   amount: number;
   kind: string;
   created_at: number;
+}
+
+/** Equal decisions of one moment are one row with a count. */
+export interface EgressLogTable {
+  position: Generated<number>;
+  sandbox: string;
+  time: number;
+  verdict: string;
+  host: string;
+  port: number;
+  protocol: string;
+  address: string | null;
+  rule: string | null;
+  why: string | null;
+  suggestion: string | null;
+  /** Names, as JSON; null for none. */
+  secrets: string | null;
+  count: number;
+}
+
+export interface EgressUsageTable {
+  sandbox: string;
+  host: string;
+  sent: number;
+  received: number;
+  connections: number;
+  allowed: number;
+  refused: number;
 }

@@ -13,7 +13,7 @@ import type { Selectable } from 'kysely';
 import type { AttemptImage } from './attempts.ts';
 import type { Database, Queries } from './database.ts';
 import { retryDeadlocks, violatedUnique } from './database-errors.ts';
-import type { EventLog } from './events.ts';
+import type { EventListener, EventLog } from './events.ts';
 import { type IdempotentRequest, insertAnswer } from './idempotency.ts';
 import { isoTime, rowOwner } from './sandbox-row.ts';
 import type { SnapshotTable } from './schema.ts';
@@ -75,9 +75,9 @@ export interface StoredSnapshot extends Omit<Snapshot, 'kind' | 'exclusiveBytes'
 export class SnapshotStore {
   readonly #database: Database;
   readonly #events: EventLog;
-  readonly #committed: (event: CaissonEvent) => void;
+  readonly #committed: EventListener;
 
-  constructor(database: Database, events: EventLog, committed: (event: CaissonEvent) => void) {
+  constructor(database: Database, events: EventLog, committed: EventListener) {
     this.#database = database;
     this.#events = events;
     this.#committed = committed;

@@ -1,14 +1,19 @@
-import type { CaissonEvent } from '@caisson/contract';
 import { sql } from 'kysely';
 import { AttemptStore } from './attempts.ts';
 import { type Database, openPostgres, openSqlite } from './database.ts';
-import { EventLog } from './events.ts';
+import { EgressLog } from './egress-log.ts';
+import { EgressUsageStore } from './egress-usage.ts';
+import { type EventListener, EventLog } from './events.ts';
 import { IdempotencyStore } from './idempotency.ts';
 import { JobStore } from './jobs.ts';
 import { KeyStore } from './keys.ts';
 import { migrate } from './migrate.ts';
 import { PoolStore } from './pools.ts';
+import { RouteStore } from './routes.ts';
+import { SandboxRuleStore } from './sandbox-rules.ts';
 import { SandboxStore } from './sandboxes.ts';
+import { SecretStore } from './secrets.ts';
+import { SharedPortStore } from './shared-ports.ts';
 import { SnapshotStore } from './snapshots.ts';
 import { HostStore, TenantStore } from './tenants.ts';
 import { ToolCallStore } from './tool-calls.ts';
@@ -19,9 +24,15 @@ export interface Store {
   readonly installation: string;
   readonly sandboxes: SandboxStore;
   readonly attempts: AttemptStore;
+  readonly routes: RouteStore;
   readonly snapshots: SnapshotStore;
   readonly toolCalls: ToolCallStore;
+  readonly sharedPorts: SharedPortStore;
   readonly pools: PoolStore;
+  readonly sandboxRules: SandboxRuleStore;
+  readonly egressLog: EgressLog;
+  readonly egressUsage: EgressUsageStore;
+  readonly secrets: SecretStore;
   readonly events: EventLog;
   readonly jobs: JobStore;
   readonly keys: KeyStore;
@@ -29,7 +40,7 @@ export interface Store {
   readonly tenants: TenantStore;
   readonly hosts: HostStore;
   /** Called with every event of a sandbox soon after it is committed. For the order there are positions. */
-  onEvent(listener: (event: CaissonEvent) => void): () => void;
+  onEvent(listener: EventListener): () => void;
   /** Throws `database_unavailable` when the database does not answer. */
   ping(): Promise<void>;
   close(): Promise<void>;
@@ -46,12 +57,12 @@ export async function openStore(location: StoreLocation): Promise<Store> {
     await database.close().catch(() => {});
     throw error;
   }
-  const listeners = new Set<(event: CaissonEvent) => void>();
+  const listeners = new Set<EventListener>();
   const events = new EventLog(database, installation);
-  const publish = (event: CaissonEvent) => {
+  const publish: EventListener = (event, sandbox) => {
     for (const listener of listeners) {
       try {
-        listener(event);
+        listener(event, sandbox);
       } catch (error) {
         // What is committed is done, whatever a listener makes of it.
         process.emitWarning(error instanceof Error ? error : String(error));
@@ -64,9 +75,15 @@ export async function openStore(location: StoreLocation): Promise<Store> {
     events,
     sandboxes: new SandboxStore(database, events, publish),
     attempts: new AttemptStore(database),
+    routes: new RouteStore(database, events, publish),
     snapshots: new SnapshotStore(database, events, publish),
     toolCalls: new ToolCallStore(database),
+    sharedPorts: new SharedPortStore(database),
     pools: new PoolStore(database, events, publish),
+    sandboxRules: new SandboxRuleStore(database, events, publish),
+    egressLog: new EgressLog(database),
+    egressUsage: new EgressUsageStore(database),
+    secrets: new SecretStore(database),
     jobs: new JobStore(database),
     keys: new KeyStore(database),
     idempotency: new IdempotencyStore(database),

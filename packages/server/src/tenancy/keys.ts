@@ -22,9 +22,10 @@ export class Keys {
   readonly #store: Store;
   readonly #cache = new Map<string, ApiKey>();
   readonly #watched = new Map<string, Set<AbortController>>();
-  /** Raised by each revocation: what was read before it is not kept. */
-  #revocations = 0;
-  #configured = false;
+  /** Raised by each key that is made or revoked: what was read before it is not kept. */
+  #changes = 0;
+  /** Undefined when it has to be read. This server is the only one on its data, so what was read stays true. */
+  #configured: boolean | undefined;
 
   constructor(store: Store) {
     this.#store = store;
@@ -36,25 +37,27 @@ export class Keys {
     const secret = `${secretPrefix}${randomBytes(secretBytes).toString('hex')}`;
     const expiresAt = request.expiresInSeconds === undefined ? null : Date.now() + request.expiresInSeconds * 1000;
     await this.#store.tenants.know(request.owner);
-    const key = await this.#store.keys.create({
-      id: newId('key'),
-      hash: hashOf(secret),
-      name: request.name,
-      owner: request.owner,
-      scope: request.scope,
-      expiresAt,
-    });
-    this.#configured = true;
-    return { ...key, secret };
+    try {
+      const key = await this.#store.keys.create({
+        id: newId('key'),
+        hash: hashOf(secret),
+        name: request.name,
+        owner: request.owner,
+        scope: request.scope,
+        expiresAt,
+      });
+      return { ...key, secret };
+    } finally {
+      // Also when it failed: a key may be there all the same.
+      this.#changed();
+    }
   }
 
   /** It stops working at once: this server is the only one on its data. */
   async revoke(id: string): Promise<ApiKey | undefined> {
     const key = await this.#store.keys.revoke(id);
-    this.#revocations += 1;
-    this.#cache.clear();
+    this.#changed();
     for (const watcher of this.#watched.get(id) ?? []) watcher.abort();
-    this.#configured = await this.#store.keys.any();
     return key;
   }
 
@@ -77,21 +80,30 @@ export class Keys {
     if (id === null) return { signal: ended.signal, stop: () => {} };
     const watchers = this.#watched.get(id) ?? new Set();
     this.#watched.set(id, watchers.add(ended));
-    const key = await this.#store.keys.get(id);
-    const timer = key?.expiresAt ? endAt(ended, Date.parse(key.expiresAt)) : undefined;
-    if (!key || key.revokedAt !== null) ended.abort();
+    let timer: NodeJS.Timeout | undefined;
     const stop = () => {
       clearTimeout(timer);
       watchers.delete(ended);
       if (watchers.size === 0) this.#watched.delete(id);
     };
+    try {
+      const key = await this.#store.keys.get(id);
+      if (key?.expiresAt) timer = endAt(ended, Date.parse(key.expiresAt));
+      if (!key || key.revokedAt !== null) ended.abort();
+    } catch (error) {
+      stop();
+      throw error;
+    }
     return { signal: ended.signal, stop };
   }
 
   /** Whether anybody made a key that still counts: from then on the network asks for one. */
   async configured(): Promise<boolean> {
-    if (!this.#configured) this.#configured = await this.#store.keys.any();
-    return this.#configured;
+    if (this.#configured !== undefined) return this.#configured;
+    const before = this.#changes;
+    const found = await this.#store.keys.any();
+    if (this.#changes === before) this.#configured = found;
+    return found;
   }
 
   async #find(secret: string): Promise<ApiKey | undefined> {
@@ -100,10 +112,16 @@ export class Keys {
     const hash = hashOf(secret);
     const cached = this.#cache.get(hash);
     if (cached) return cached;
-    const before = this.#revocations;
+    const before = this.#changes;
     const key = await this.#store.keys.findByHash(hash);
-    if (key && this.#cache.size < maxCachedKeys && this.#revocations === before) this.#cache.set(hash, key);
+    if (key && this.#cache.size < maxCachedKeys && this.#changes === before) this.#cache.set(hash, key);
     return key;
+  }
+
+  #changed(): void {
+    this.#changes += 1;
+    this.#cache.clear();
+    this.#configured = undefined;
   }
 }
 

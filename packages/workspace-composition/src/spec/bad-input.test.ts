@@ -223,6 +223,32 @@ describe('a bad text is refused', () => {
       'invalid_value',
       /host alone/,
     ],
+    [
+      'a limit of nothing',
+      { runtime: { network: { limits: { totalMiB: 0 } } } },
+      'runtime.network.limits.totalMiB',
+      'out_of_range',
+    ],
+    [
+      'an unknown limit',
+      { runtime: { network: { limits: { connection: 1 } } } },
+      'runtime.network.limits.connection',
+      'unknown_key',
+      /`connections`/,
+    ],
+    [
+      'a secret instead of its name',
+      { runtime: { network: { secrets: ['Bearer abc'] } } },
+      'runtime.network.secrets[0]',
+      'invalid_value',
+      /Store the secret/,
+    ],
+    [
+      'too many secrets',
+      { runtime: { network: { secrets: Array.from({ length: 101 }, (_, n) => `s${n}`) } } },
+      'runtime.network.secrets',
+      'too_many',
+    ],
     ['a version of another time', { version: '2' }, 'version', 'invalid_value'],
     [
       'too many labels',

@@ -22,7 +22,8 @@ const label = '[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9])?';
 const domainPattern = new RegExp(`^(?:\\*\\.)?(?:${label}\\.)*${label}$`);
 const portPattern = /^(?:[1-9][0-9]{0,4})$/;
 
-function canonicalEntry(text: string): string {
+/** The one spelling of an entry that `egressEntryRule` accepts. */
+export function canonicalEntry(text: string): string {
   const entry = text.toLowerCase();
   return presetPattern.test(entry) && !entry.startsWith('preset:') && entry !== 'localhost' ? `preset:${entry}` : entry;
 }

@@ -9,3 +9,6 @@ export const maxInputs = 64;
 /** Environments and labels are copied into every instance; more entries than these are data, not settings. */
 export const maxEnvEntries = 512;
 export const maxLabels = 64;
+
+/** Each is looked for in every request on its way out. */
+export const maxEgressSecrets = 100;

@@ -16,6 +16,8 @@ import { readTextMap } from './text-map.ts';
 export interface NormalizeOptions {
   /** False for a profile or command that needs no repository: an absent source is then `{kind: none}`. Default true. */
   requireSource?: boolean;
+  /** The presets that exist. Absent means that any name of one is taken. */
+  presets?: ReadonlySet<string>;
 }
 
 /** What one pass over a spec gives: its bounded copy, and a blueprint that means something only without problems. */
@@ -64,14 +66,14 @@ export function normalize(input: unknown, options: NormalizeOptions = {}): Norma
   const problems = new Problems();
   const { copy, stringBytes } = boundedCopy(input, problems);
   const root = Fields.of(copy, '$', rootShape, problems);
-  const blueprint = root === undefined ? undefined : compose(root, options.requireSource ?? true);
+  const blueprint = root === undefined ? undefined : compose(root, options);
   // Only then can what the defaults add have carried the blueprint over the bound.
   if (problems.none && stringBytes > specBounds.totalStringBytes - maxGrowthBytes) boundedCopy(blueprint, problems);
   return { copy, blueprint, problems };
 }
 
 /** The literal's order is the blueprint's field order, and so the order of its JSON. */
-function compose(root: Fields, requireSource: boolean): WorkspaceBlueprint {
+function compose(root: Fields, options: NormalizeOptions): WorkspaceBlueprint {
   const { problems } = root;
   const section = (key: string, expected: Parameters<typeof Fields.of>[2]) =>
     Fields.of(root.raw(key), key, expected, problems);
@@ -83,7 +85,7 @@ function compose(root: Fields, requireSource: boolean): WorkspaceBlueprint {
   const target = section('target', targetShape);
 
   root.choice('version', [workspaceBlueprintVersion]);
-  const runtime = readRuntime(runtimeFields, problems);
+  const runtime = readRuntime(runtimeFields, options.presets, problems);
   const defaults: StepDefaults = { repositoryDirectory: repositoryDirectory(runtime.workspaceRoot) };
   const steps = (fields: Fields, key: string) =>
     fields.has(key) ? readSteps(fields.raw(key), fields.pathOf(key), 'setup', defaults, problems) : [];
@@ -93,7 +95,7 @@ function compose(root: Fields, requireSource: boolean): WorkspaceBlueprint {
   return {
     version: workspaceBlueprintVersion,
     sources: {
-      workspace: readWorkspace(root, sources, requireSource),
+      workspace: readWorkspace(root, sources, options.requireSource ?? true),
       inputs: readAliased(root, { field: 'inputs', section: sources, key: 'inputs' }, readInputs),
     },
     harness: readHarness(root.raw('harness'), 'harness', problems),

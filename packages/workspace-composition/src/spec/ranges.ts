@@ -22,6 +22,17 @@ export const diskRule: NumberRule = { noun: '`diskMiB`', min: 16, max: 64 * 1024
 /** The guest, a shell and one pipeline need 8; Linux itself ends at 2^22 process ids. */
 export const pidsRule: NumberRule = { noun: '`pids`', min: 8, max: 4_194_304, integer: true };
 
+/**
+ * What may go out of a sandbox, both directions together. Each ends far above what one machine can do in its life, so
+ * that only a typo is refused; `connections` ends where the descriptors of a server would.
+ */
+export const networkLimitRules = {
+  totalMiB: { noun: '`totalMiB`', min: 1, max: 1_048_576_000, integer: true },
+  kibPerSecond: { noun: '`kibPerSecond`', min: 1, max: 104_857_600, integer: true },
+  connections: { noun: '`connections`', min: 1, max: 4096, integer: true },
+  connectionsPerSecond: { noun: '`connectionsPerSecond`', min: 1, max: 100_000, integer: true },
+} as const satisfies Record<string, NumberRule>;
+
 export function isInRange(rule: NumberRule, value: number): boolean {
   return value >= rule.min && value <= rule.max && (!rule.integer || Number.isInteger(value));
 }

@@ -1,16 +1,15 @@
 import type { WorkspaceBlueprint } from '../blueprint.ts';
-import { defaultWorkspaceRoot, networkModes, ociRuntimes, persistenceModes } from '../vocabulary.ts';
-import { egressEntryRule } from './egress-entry.ts';
-import { Fields, readText, shape } from './fields.ts';
+import { defaultWorkspaceRoot, ociRuntimes, persistenceModes } from '../vocabulary.ts';
+import { Fields, shape } from './fields.ts';
 import { maxEnvEntries } from './limits.ts';
 import { envNameRule, envValueRule } from './names.ts';
+import { readNetwork } from './network.ts';
 import { workspaceRootRule } from './paths.ts';
 import type { Problems } from './problems.ts';
 import { cpusRule, diskRule, memoryRule, type NumberRule, pidsRule } from './ranges.ts';
 import type { TextMapRule } from './text-map.ts';
 
 type Runtime = WorkspaceBlueprint['runtime'];
-type Network = Runtime['network'];
 type Resources = Runtime['resources'];
 
 export const runtimeShape = shape(
@@ -22,7 +21,6 @@ export const runtimeShape = shape(
   'network',
   'resources',
 );
-const networkShape = shape('`network`', 'mode', 'outbound', 'allow', 'deny');
 const resourcesShape = shape('`resources`', 'cpus', 'memoryMiB', 'diskMiB', 'pids');
 
 export const envRule: TextMapRule = { key: envNameRule, value: envValueRule, maxEntries: maxEnvEntries };
@@ -35,39 +33,17 @@ const resourceRules: readonly [keyof Resources, NumberRule][] = [
 ];
 
 /** Everything of `runtime` except `env`, which has an alias and is read with the other aliased fields. */
-export function readRuntime(fields: Fields | undefined, problems: Problems): Omit<Runtime, 'env'> {
+export function readRuntime(
+  fields: Fields | undefined,
+  presets: ReadonlySet<string> | undefined,
+  problems: Problems,
+): Omit<Runtime, 'env'> {
   return {
     workspaceRoot: fields?.text('workspaceRoot', workspaceRootRule) ?? defaultWorkspaceRoot,
     persistence: fields?.choice('persistence', persistenceModes) ?? 'ephemeral',
     ociRuntime: fields?.choice('ociRuntime', ociRuntimes) ?? 'auto',
-    network: readNetwork(fields?.raw('network'), problems),
+    network: readNetwork(fields?.raw('network'), presets, problems),
     resources: readResources(fields?.raw('resources'), problems),
-  };
-}
-
-/**
- * `outbound: true` is short for mode `open`, `false` for `off`. Whoever lists what is allowed and says no mode means that
- * the rest is not: an allowlist, as a port implies that SSH is enabled.
- */
-function readNetwork(value: unknown, problems: Problems): Network {
-  const fields = Fields.of(value, 'runtime.network', networkShape, problems);
-  const mode = fields?.choice('mode', networkModes);
-  const outbound = fields?.flag('outbound');
-  if (fields?.has('mode') && fields.has('outbound')) {
-    problems.add(
-      'runtime.network.mode',
-      'conflict',
-      '`mode` and its short form `outbound` are both set.',
-      'Keep `mode`.',
-    );
-  }
-  const entry = (text: unknown, path: string) => readText(text, path, egressEntryRule, problems);
-  const allow = fields?.list('allow', entry) ?? [];
-  const implied = allow.length > 0 && outbound === undefined ? 'allowlist' : 'open';
-  return {
-    mode: mode ?? (outbound === false ? 'off' : implied),
-    allow,
-    deny: fields?.list('deny', entry) ?? [],
   };
 }
 

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import * as words from '../vocabulary.ts';
-import { cpusRule, diskRule, memoryRule, pidsRule, portRule, rangeSchema } from './ranges.ts';
+import { cpusRule, diskRule, memoryRule, networkLimitRules, pidsRule, portRule, rangeSchema } from './ranges.ts';
 
 /**
  * Every form a spec may take, as a shape: for types, documentation and JSON Schema. It knows which keys, types and
@@ -93,6 +93,15 @@ const network = z
     outbound: optional(z.boolean().describe('Short for mode `open` or `off`.')),
     allow: optional(z.array(text)),
     deny: optional(z.array(text)),
+    limits: optional(
+      z.strictObject({
+        totalMiB: optional(rangeSchema(networkLimitRules.totalMiB)),
+        kibPerSecond: optional(rangeSchema(networkLimitRules.kibPerSecond)),
+        connections: optional(rangeSchema(networkLimitRules.connections)),
+        connectionsPerSecond: optional(rangeSchema(networkLimitRules.connectionsPerSecond)),
+      }),
+    ),
+    secrets: optional(z.array(text).describe('Names of stored secrets that are put in on the way out.')),
   })
   .describe('Entries are domains, `*.domain`, addresses, CIDR ranges or presets.');
 

@@ -1,10 +1,5 @@
-import {
-  CaissonError,
-  type Id,
-  type ReasonCode,
-  type SupportFailure,
-  type WorkspaceBlueprint,
-} from '@caisson/contract';
+import { hostname } from 'node:os';
+import { CaissonError, type Id, type SupportFailure, type WorkspaceBlueprint } from '@caisson/contract';
 import type { GuestClient } from '@caisson/guest';
 import { Turns } from '../../turns/turns.ts';
 import type {
@@ -22,7 +17,7 @@ import type {
 } from '../driver.ts';
 import { containerConfig, ownerOf } from './container-config.ts';
 import { type Container, Containers } from './containers.ts';
-import { type EndpointOptions, parseEndpoint } from './endpoint.ts';
+import { type EndpointOptions, parseEndpoint, remoteHost } from './endpoint.ts';
 import { Engine } from './engine.ts';
 import type { EngineFacts } from './engine-facts.ts';
 import { EngineImages } from './engine-images.ts';
@@ -34,6 +29,7 @@ import { type InstanceNames, isKept, keyOf, namesOf } from './instance-name.ts';
 import { KnownEngine } from './known-engine.ts';
 import { launch } from './launch.ts';
 import { SecretFile } from './secret-file.ts';
+import { whyEnded } from './why-ended.ts';
 
 /** What a sandbox's last words may be. */
 const logLines = 100;
@@ -57,12 +53,14 @@ export interface DockerOptions extends EndpointOptions {
  */
 export class DockerDriver implements Driver {
   readonly name: string;
+  readonly host?: string;
   readonly capabilities: Capabilities = {
     isolation: 'namespaces',
     storage: 'backend',
     pause: 'freeze',
     snapshots: 'filesystem',
-    networkModes: ['off'],
+    // The container has no network of its own: the guest carries whatever leaves it.
+    networkModes: ['off', 'allowlist', 'open'],
     // A limit to its disk is to be had from few engines, and none of them says so.
     limits: ['cpus', 'memoryMiB', 'pids'],
     // An engine shifts the ids of all containers alike, or of none.
@@ -91,7 +89,10 @@ export class DockerDriver implements Driver {
     this.#kind = kind;
     this.name = kind.name;
     this.#options = options;
-    this.#engine = new Engine(parseEndpoint(options.host ?? kind.host(process.env), options), kind.dialStdio);
+    const endpoint = parseEndpoint(options.host ?? kind.host(process.env), options);
+    const elsewhere = remoteHost(endpoint);
+    if (elsewhere !== undefined) this.host = elsewhere;
+    this.#engine = new Engine(endpoint, kind.dialStdio);
     this.#known = new KnownEngine(this.#engine, kind);
     this.#containers = new Containers(this.#engine);
     this.#images = new EngineImages(this.#engine);
@@ -132,11 +133,11 @@ export class DockerDriver implements Driver {
       const present = await this.#containers.inspect(names.container, own);
       if (present?.State.Running && this.#secrets(names).read()?.ready) {
         if (!present.State.Paused) await this.#links.open(request.key).connected(own);
-        return this.#instance(request, facts);
+        return this.#instance(request);
       }
       try {
         await this.#begin(request, names, present, facts, own);
-        return this.#instance(request, facts);
+        return this.#instance(request);
       } catch (error) {
         // The first failure is the one to tell; what cannot be removed now is listed, and found there.
         await (request.fromKept ? this.#keep(names) : this.#remove(names)).catch(() => {});
@@ -377,16 +378,9 @@ export class DockerDriver implements Driver {
     return this.#containers.inspect(names.container, signal);
   }
 
-  #instance({ key, owner, blueprint }: CreateRequest, { host }: EngineFacts): Instance {
-    return { key, owner, host, notices: this.#known.notices(blueprint, this.capabilities) };
+  #instance({ key, owner, blueprint }: CreateRequest): Instance {
+    return { key, owner, host: this.host ?? hostname(), notices: this.#known.notices(blueprint) };
   }
-}
-
-function whyEnded({ OOMKilled, ExitCode, Error: words }: Container['State']): { reason: ReasonCode; message: string } {
-  if (OOMKilled && ExitCode === 137)
-    return { reason: 'out_of_memory', message: 'the kernel ended it because its memory was used up' };
-  const detail = words ? `: ${words.slice(0, 300)}` : '';
-  return { reason: 'guest_gone', message: `its guest ended, and every process with it${detail}` };
 }
 
 function lost(name: string): CaissonError {

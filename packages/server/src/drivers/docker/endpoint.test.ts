@@ -1,7 +1,7 @@
 import { CaissonError } from '@caisson/contract';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { endpointText, parseEndpoint } from './endpoint.ts';
+import { endpointText, parseEndpoint, remoteHost } from './endpoint.ts';
 
 test('a socket, a machine and a machine behind ssh are known by their addresses', () => {
   expect(parseEndpoint('unix:///run/docker.sock')).toEqual({ kind: 'unix', path: '/run/docker.sock' });
@@ -32,6 +32,17 @@ test.each([
   '',
 ])('%s is no address of an engine', (text) => {
   expect(() => parseEndpoint(text)).toThrow(expect.objectContaining({ code: 'request_invalid' }));
+});
+
+test.each([
+  ['unix:///run/docker.sock', undefined],
+  ['tcp://127.0.0.1:2375', undefined],
+  ['tcp://[::1]', undefined],
+  ['ssh://ada@localhost', undefined],
+  ['ssh://ada@Build-1.example:22', 'build-1.example'],
+  ['tcp://192.0.2.7', '192.0.2.7'],
+])('the engine at %s is on %s, where that is another host', (text, host) => {
+  expect(remoteHost(parseEndpoint(text))).toBe(host);
 });
 
 test('whatever is written is an address or one clear error, and no destination looks like an option', () => {

@@ -67,6 +67,14 @@ export function endpointText(endpoint: Endpoint): string {
   return `ssh://${where}${endpoint.port === undefined ? '' : `:${endpoint.port}`}`;
 }
 
+/** The host that an engine is on; undefined for the server's own. */
+export function remoteHost(endpoint: Endpoint): string | undefined {
+  if (endpoint.kind === 'unix') return undefined;
+  const host = endpoint.kind === 'tcp' ? endpoint.host : (endpoint.destination.split('@').at(-1) ?? '');
+  const name = host.toLowerCase();
+  return name === 'localhost' || name === '::1' || name.startsWith('127.') ? undefined : name;
+}
+
 function bracketed(host: string): string {
   return isIPv6(host) ? `[${host}]` : host;
 }

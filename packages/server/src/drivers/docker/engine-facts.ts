@@ -9,7 +9,6 @@ export interface EngineFacts {
   readonly processors: number;
   readonly runtimes: readonly string[];
   readonly storageDriver: string;
-  readonly host: string;
   /** Whether it shifts the ids of all of its containers. */
   readonly userNamespace: boolean;
 }
@@ -25,7 +24,6 @@ const factsMs = 10_000;
 
 interface Info {
   readonly NCPU?: number;
-  readonly Name?: string;
   readonly Driver?: string;
   readonly Runtimes?: Record<string, unknown>;
   readonly SecurityOptions?: readonly string[];
@@ -38,7 +36,7 @@ export async function readFacts(engine: Engine, signal: AbortSignal): Promise<En
     ask<Info>('/info'),
   ]);
   const { Version = 'unknown', Os = 'linux', Arch = '' } = version.body;
-  const { NCPU = 1, Name = '', Driver = 'unknown', Runtimes, SecurityOptions } = info.body;
+  const { NCPU = 1, Driver = 'unknown', Runtimes, SecurityOptions } = info.body;
   return {
     version: Version,
     os: Os,
@@ -46,7 +44,6 @@ export async function readFacts(engine: Engine, signal: AbortSignal): Promise<En
     processors: NCPU,
     runtimes: Object.keys(Runtimes ?? {}),
     storageDriver: Driver,
-    host: Name,
     userNamespace: (SecurityOptions ?? []).some((option) => /\b(userns|rootless)\b/.test(option)),
   };
 }

@@ -1,5 +1,5 @@
 import { CaissonError, type SupportFailure, type WorkspaceBlueprint } from '@caisson/contract';
-import type { Capabilities, Probe } from '../driver.ts';
+import type { Probe } from '../driver.ts';
 import type { Engine } from './engine.ts';
 import { type EngineFacts, readFacts, whyUnfit } from './engine-facts.ts';
 import type { EngineKind } from './engine-kind.ts';
@@ -71,15 +71,10 @@ export class KnownEngine {
   }
 
   /** Where this backend gives less than the blueprint wanted. */
-  notices({ runtime }: WorkspaceBlueprint, { networkModes }: Capabilities): string[] {
+  notices({ runtime }: WorkspaceBlueprint): string[] {
     const { title } = this.#kind;
-    const { mode } = runtime.network;
     const { diskMiB } = runtime.resources;
     const parts: [boolean, string][] = [
-      [
-        !networkModes.includes(mode),
-        `The network mode ${mode} is not available yet: the sandbox has its own loopback and nothing else.`,
-      ],
       [diskMiB !== undefined, `${title} sets no limit to the disk: ${diskMiB} MiB is not enforced.`],
       [this.#facts?.userNamespace !== true, `${title} gives the sandbox no user ids of its own.`],
     ];

@@ -84,7 +84,8 @@ function mounts({ guest }: ConfigInput): unknown[] {
   const quiet = ['nosuid', 'noexec', 'nodev'];
   return [
     { destination: '/proc', type: 'proc', source: 'proc', options: quiet },
-    { destination: '/dev', type: 'tmpfs', source: 'tmpfs', options: ['nosuid', 'strictatime', 'mode=755', 'size=1m'] },
+    // With room for the roots of trust that a sandbox with secrets has there, twice: a file is replaced, not written over.
+    { destination: '/dev', type: 'tmpfs', source: 'tmpfs', options: ['nosuid', 'strictatime', 'mode=755', 'size=2m'] },
     {
       destination: '/dev/pts',
       type: 'devpts',

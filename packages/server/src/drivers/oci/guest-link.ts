@@ -3,6 +3,13 @@ import { GuestClient, GuestListener } from '@caisson/guest';
 import type { InstanceKey } from '../driver.ts';
 import type { InstanceFolder } from './instance-folder.ts';
 
+export interface LinkListener {
+  /** Before anybody can dial. */
+  readonly onClient: (client: GuestClient) => void;
+  /** At the end of each connection. */
+  readonly onClosed: () => void;
+}
+
 /** The server's end of the channel to one guest: listens where it dials, and keeps one client through all connections. */
 export class GuestLink {
   readonly client = new GuestClient();
@@ -14,8 +21,7 @@ export class GuestLink {
     this.#listener = listener(this);
   }
 
-  /** `onClosed` is called at the end of each connection. */
-  static async open(folder: InstanceFolder, key: InstanceKey, onClosed: () => void): Promise<GuestLink> {
+  static async open(folder: InstanceFolder, key: InstanceKey, tell: LinkListener): Promise<GuestLink> {
     const secrets = folder.readSecrets();
     if (!secrets) throw new Error(`the secrets of ${folder.name} are not there`);
     const link = new GuestLink(
@@ -32,11 +38,12 @@ export class GuestLink {
             self.#events.emit('connected');
             void connection.closed.then(() => {
               self.#events.emit('closed');
-              onClosed();
+              tell.onClosed();
             });
           },
         }),
     );
+    tell.onClient(link.client);
     await link.#listener.listen();
     return link;
   }

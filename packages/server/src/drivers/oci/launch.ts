@@ -5,7 +5,7 @@ import type { CreateRequest } from '../driver.ts';
 import { cgroupLayout, cgroupOf } from './cgroup.ts';
 import { ociConfig } from './config.ts';
 import type { Place } from './find-runtimes.ts';
-import { GuestLink } from './guest-link.ts';
+import { GuestLink, type LinkListener } from './guest-link.ts';
 import type { InstanceFolder, InstanceRecord } from './instance-folder.ts';
 import { linuxResources, readMachine } from './limits.ts';
 import { identify } from './process-identity.ts';
@@ -16,13 +16,12 @@ const dialMs = 30_000;
 /** How often it is looked whether a guest that has not dialled is still there: nobody tells. */
 const lookMs = 20;
 
-export interface LaunchInput {
+export interface LaunchInput extends LinkListener {
   readonly request: CreateRequest;
   readonly folder: InstanceFolder;
   readonly runtime: Runtime;
   readonly place: Place;
   readonly signal: AbortSignal;
-  readonly onClosed: () => void;
 }
 
 /** From nothing to a guest that answers. What fails leaves the folder, by which the rest is found and removed. */
@@ -36,11 +35,11 @@ export async function launch(input: LaunchInput): Promise<{ record: InstanceReco
     runtime: runtime.name,
     runtimeOptions: runtime.options,
     createdAt: Date.now(),
-    notices: noticesOf(request, runtime),
+    notices: noticesOf(runtime),
   };
   await folder.make(record, secrets, request.rootfs?.ids?.first ?? 0);
   await folder.writeConfig(configOf(input));
-  const link = await GuestLink.open(folder, request.key, input.onClosed);
+  const link = await GuestLink.open(folder, request.key, input);
   try {
     await runtime.run(folder, secrets.current, signal);
     await dialled(link, folder, signal);
@@ -101,14 +100,7 @@ async function dialled(link: GuestLink, folder: InstanceFolder, signal: AbortSig
 }
 
 /** Where this backend gives less than the blueprint wanted. */
-function noticesOf({ blueprint }: CreateRequest, runtime: Runtime): string[] {
-  const notices: string[] = [];
-  if (blueprint.runtime.network.mode !== 'off') {
-    notices.push(
-      `The network mode ${blueprint.runtime.network.mode} is not available yet: the sandbox has its own loopback and nothing else.`,
-    );
-  }
-  if (!runtime.known.userNamespace)
-    notices.push(`${runtime.name} gives the sandbox no user ids of its own; its kernel is not the host's.`);
-  return notices;
+function noticesOf(runtime: Runtime): string[] {
+  if (runtime.known.userNamespace) return [];
+  return [`${runtime.name} gives the sandbox no user ids of its own; its kernel is not the host's.`];
 }

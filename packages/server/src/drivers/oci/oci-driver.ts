@@ -56,7 +56,7 @@ export class OciDriver implements Driver {
     storage: 'ours',
     pause: 'freeze',
     snapshots: 'filesystem',
-    networkModes: ['off'],
+    networkModes: ['off', 'allowlist', 'open'],
     limits: ['cpus', 'memoryMiB', 'diskMiB', 'pids'],
     userNamespace: true,
     guest: true,
@@ -69,6 +69,7 @@ export class OciDriver implements Driver {
   readonly #turns = new Turns();
   readonly #links = new Map<string, Promise<GuestLink>>();
   onEnded: ((key: InstanceKey) => void) | undefined;
+  onGuest: ((key: InstanceKey, guest: GuestClient) => void) | undefined;
   /** How many kills for want of memory each had when it was last seen alive. */
   readonly #oomKills = new Map<string, number>();
   readonly #runtimes: Runtimes;
@@ -132,6 +133,7 @@ export class OciDriver implements Driver {
           runtime,
           place: this.#place,
           signal: own,
+          onClient: (client) => this.onGuest?.(request.key, client),
           onClosed: () => this.#closed(folder),
         });
         this.#links.set(folder.name, Promise.resolve(link));
@@ -281,7 +283,10 @@ export class OciDriver implements Driver {
   #link(folder: InstanceFolder, record: InstanceRecord): Promise<GuestLink> {
     const present = this.#links.get(folder.name);
     if (present) return present;
-    const opening = GuestLink.open(folder, record.key, () => this.#closed(folder)).catch((error) => {
+    const opening = GuestLink.open(folder, record.key, {
+      onClient: (client) => this.onGuest?.(record.key, client),
+      onClosed: () => this.#closed(folder),
+    }).catch((error) => {
       this.#links.delete(folder.name);
       throw error;
     });

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { CaissonError } from '@caisson/contract';
 import type { Probe, ProbePart } from '../driver.ts';
+import { until } from '../until.ts';
 import { cgroupLayout } from './cgroup.ts';
 import { automaticRuntimes, type Place, programOf, type RuntimeFinding, tryRuntime } from './find-runtimes.ts';
 import { isRuntimeName, knownRuntimes, type RuntimeName, runtimeNames } from './known-runtimes.ts';
@@ -31,7 +32,7 @@ export class Runtimes {
     this.#known = found.filter(({ name }) => automaticRuntimes.includes(name));
     const parts = found.map(partOf);
     const best = found.find((one) => one.usable);
-    if (!best?.usable) return { usable: false, why: reasons(found), fix: 'apt-get install runc', parts };
+    if (!best?.usable) return { usable: false, why: reasons(found), fix: nearestFix(found), parts };
     const detail = `containers by ${best.name} unless another is asked for; control groups ${cgroupLayout()}`;
     return { usable: true, version: best.version, detail, parts };
   }
@@ -84,18 +85,14 @@ export class Runtimes {
   }
 }
 
-/** Whoever does not want to wait any longer goes; the work goes on for the others. */
-function until<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
-  signal.throwIfAborted();
-  return new Promise((resolve, reject) => {
-    const leave = () => reject(signal.reason);
-    signal.addEventListener('abort', leave, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', leave));
-  });
-}
-
 function reasons(findings: readonly RuntimeFinding[]): string {
   return findings.flatMap((one) => (one.usable ? [] : [`${one.why}: ${one.fix}`])).join('; ');
+}
+
+/** One that is installed is nearer to working than one that is not. */
+function nearestFix(findings: readonly RuntimeFinding[]): string {
+  const nearest = findings.find(({ name }) => programOf(name) !== undefined);
+  return nearest && !nearest.usable ? nearest.fix : `apt-get install ${knownRuntimes.runc.package}`;
 }
 
 function partOf(finding: RuntimeFinding): ProbePart {

@@ -141,11 +141,9 @@ export class PoolKeeper {
     this.#members.begin(id, pool);
     try {
       const record = this.#recordOf(id, pool, plan);
-      // Tenants have limits of their own; the system has the bounds of its pools, and the host's.
-      const unlimited = { ...limits, sandboxesPerTenant: null };
       const insert = async () => {
         if (plan.driver.capabilities.storage === 'ours') await work.filesystems?.room.require();
-        return (await work.store.sandboxes.create(record, newAttempt('create', plan.composed), unlimited)).sandbox;
+        return (await work.store.sandboxes.create(record, newAttempt('create', plan.composed), limits)).sandbox;
       };
       const entering = runner.enter(id, insert, 'create', 'provisioning', {});
       this.#entering.add(entering);
@@ -161,7 +159,7 @@ export class PoolKeeper {
     this.wake();
   }
 
-  #recordOf(id: Id<'sandbox'>, pool: WarmPool, { composed, driver, notices, key }: PoolPlan): NewSandbox {
+  #recordOf(id: Id<'sandbox'>, pool: WarmPool, { composed, driver, key }: PoolPlan): NewSandbox {
     return {
       id,
       owner: systemOwner,
@@ -170,8 +168,8 @@ export class PoolKeeper {
       profile: { name: pool.profile.name, version: pool.profile.version },
       labels: {},
       driver: driver.name,
-      notices,
-      host: this.#context.host,
+      notices: [],
+      host: driver.host ?? this.#context.host,
       blueprintDigest: composed.digest,
       persistence: composed.blueprint.runtime.persistence,
       // Nothing happens to a member by itself: it has no lease, and is neither paused nor pruned.

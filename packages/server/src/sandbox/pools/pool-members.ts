@@ -38,17 +38,17 @@ export class PoolMembers {
 
   /** Takes a record of the system for what it is: a member of its pool, or something to be ended. */
   adopt({ sandbox, pool: key, image }: Member): void {
-    const { id, state, action } = sandbox;
+    const { id, state, action, attempt, notices } = sandbox;
     if (this.ending.has(id) || state === 'destroyed') return;
     const pool = [...this.pools.values()].find(({ plan }) => plan !== undefined && plan.key === key);
     const isMaking = state === 'requested' || (action !== null && action !== 'destroy');
-    const isReady = state === 'ready' && action === null;
-    if (!pool || !(isMaking || isReady)) this.dismiss(id);
-    else if (isMaking) this.begin(id, pool);
+    if (pool?.plan && isMaking) this.begin(id, pool);
+    else if (!pool?.plan || state !== 'ready' || action !== null || attempt === null) this.dismiss(id);
     else if (!pool.ready.some((member) => member.id === id)) {
       this.#pools.set(id, pool);
       pool.making.delete(id);
-      pool.ready.push({ id, madeAt: Date.parse(sandbox.createdAt), image });
+      const { key } = pool.plan;
+      pool.ready.push({ id, pool: key, attempt, notices, madeAt: Date.parse(sandbox.createdAt), image });
       // Whoever was made last knows best what the name of the image means.
       if (pool.image !== undefined) pool.image = image;
     }

@@ -1,0 +1,4 @@
+import { describePreviewAttacks } from './describe-preview-attacks.ts';
+
+describePreviewAttacks('runc');
+describePreviewAttacks('runsc');
