@@ -36,7 +36,8 @@ export interface RealEngine {
   close(): Promise<void>;
 }
 
-export async function startEngine(name: EngineName): Promise<RealEngine> {
+/** `more`: programs that its image has besides the usual ones. */
+export async function startEngine(name: EngineName, more: readonly string[] = []): Promise<RealEngine> {
   const folder = mkdtempSync(join(tmpdir(), `csn-${name}-`));
   const host = `unix://${join(folder, 'socket')}`;
   const engine = new Engine(parseEndpoint(host), []);
@@ -44,7 +45,7 @@ export async function startEngine(name: EngineName): Promise<RealEngine> {
   let process = begin(folder, host);
   try {
     await answers(process, engine);
-    const reference = await importTools(engine);
+    const reference = await importTools(engine, more);
     return {
       name,
       folder,
@@ -131,8 +132,10 @@ async function answers(process: ChildProcess, engine: Engine): Promise<void> {
   }
 }
 
-async function importTools(engine: Engine): Promise<string> {
-  const found = tools.split(' ').map((tool) => execFileSync('which', [tool], { encoding: 'utf8' }).trim());
+async function importTools(engine: Engine, more: readonly string[]): Promise<string> {
+  const found = [...tools.split(' '), ...more].map((tool) =>
+    execFileSync('which', [tool], { encoding: 'utf8' }).trim(),
+  );
   const libraries = execFileSync('ldd', found, { encoding: 'utf8' }).match(/\/\S+\.so\S*/g) ?? [];
   const folder = mkdtempSync(join(tmpdir(), 'csn-tools-'));
   for (const name of ['etc', 'tmp', 'root', 'home', 'run', 'var', 'proc', 'sys', 'dev']) mkdirSync(join(folder, name));
@@ -141,8 +144,8 @@ async function importTools(engine: Engine): Promise<string> {
   const all = [...new Set([...found, ...libraries])];
   const image = execFileSync(
     'tar',
-    ['-chP', '--transform=s,^/,,', '--transform=s,^usr/bin,bin,', ...all, '-C', folder, '.'],
-    { maxBuffer: 1 << 28 },
+    ['-chP', '--mode=a+rX', '--transform=s,^/,,', '--transform=s,^usr/bin,bin,', ...all, '-C', folder, '.'],
+    { maxBuffer: 1 << 29 },
   );
   rmSync(folder, { recursive: true });
   const signal = AbortSignal.timeout(60_000);

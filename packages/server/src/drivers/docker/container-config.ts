@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { type Owner, ownerFromLabels, ownerLabels } from '@caisson/contract';
 import { sandboxCapabilities } from '../../isolation/capabilities.ts';
 import { maskedPaths, readonlyPaths } from '../../isolation/hidden-paths.ts';
@@ -18,12 +19,16 @@ export interface ConfigInput {
   readonly request: CreateRequest;
   /** What the engine calls the image; an id, so that it is this one whatever its tags mean by now. */
   readonly image: string;
+  /** What the image adds to the environment by itself, as far as the request may not have it. */
+  readonly imageEnv?: Readonly<Record<string, string>> | undefined;
   /** The volume that holds the guest program. */
   readonly volume: string;
   /** The engine's name of the runtime; its default where absent. */
   readonly runtime: string | undefined;
   /** How many processors the engine's machine has. */
   readonly processors: number;
+  /** As this engine is told which variables there are, and which of the image's there are not. */
+  readonly environment: (env: Readonly<Record<string, string>>, unset: readonly string[]) => Record<string, unknown>;
   /** As this engine is told what else shuts the container in: the filter of calls above all. */
   readonly securityOptions: readonly string[];
 }
@@ -31,8 +36,10 @@ export interface ConfigInput {
 /** What the engine is asked to make. Pure: the same input gives the same container. */
 export function containerConfig(input: ConfigInput): Record<string, unknown> {
   const { request, image } = input;
-  const { key, blueprint } = request;
-  const env = request.env ?? blueprint.runtime.env;
+  const { key } = request;
+  const env = environmentOf(request);
+  // Where programs are found is the engine's to say when the image does not.
+  const unset = Object.keys(input.imageEnv ?? {}).filter((name) => !(name in env) && name !== 'PATH');
   return {
     Image: image,
     Hostname: key.sandbox,
@@ -40,8 +47,8 @@ export function containerConfig(input: ConfigInput): Record<string, unknown> {
     WorkingDir: '/',
     Entrypoint: [insideProgram],
     Cmd: guestArguments(request),
-    Env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
-    Labels: labelsOf(request),
+    ...input.environment(env, unset),
+    Labels: { ...labelsOf(request), [environmentLabel]: environmentMark(request) },
     // Its first secret comes on stdin: it is neither in a file, nor in the list of processes, nor to be inspected.
     OpenStdin: true,
     StdinOnce: true,
@@ -54,6 +61,18 @@ export function containerConfig(input: ConfigInput): Record<string, unknown> {
     Healthcheck: { Test: ['NONE'] },
     HostConfig: hostConfig(input),
   };
+}
+
+/** By which a container is known to have a certain environment. */
+export const environmentLabel = 'caisson.environment';
+
+function environmentOf({ env, blueprint }: CreateRequest): Readonly<Record<string, string>> {
+  return env ?? blueprint.runtime.env;
+}
+
+export function environmentMark(request: CreateRequest): string {
+  const all = Object.entries(environmentOf(request)).sort(([a], [b]) => (a < b ? -1 : 1));
+  return createHash('sha256').update(JSON.stringify(all)).digest('hex').slice(0, 32);
 }
 
 export function relayCommand(): string[] {

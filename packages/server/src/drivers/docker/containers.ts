@@ -8,6 +8,7 @@ export interface Container {
   readonly Id: string;
   /** The id of its image, whose names may have gone. */
   readonly Image: string;
+  readonly Config?: { readonly Labels?: Readonly<Record<string, string>> | null };
   readonly State: {
     readonly Status?: string;
     readonly Running: boolean;

@@ -15,17 +15,18 @@ import type {
   Listing,
   Probe,
 } from '../driver.ts';
-import { containerConfig, ownerOf } from './container-config.ts';
+import { containerConfig, environmentMark, ownerOf } from './container-config.ts';
 import { type Container, Containers } from './containers.ts';
 import { type EndpointOptions, parseEndpoint, remoteHost } from './endpoint.ts';
 import { Engine } from './engine.ts';
 import type { EngineFacts } from './engine-facts.ts';
 import { EngineImages } from './engine-images.ts';
 import { type EngineKind, engineKinds } from './engine-kind.ts';
-import { EngineSnapshots } from './engine-snapshots.ts';
+import { EngineSnapshots, type NamedImage } from './engine-snapshots.ts';
 import { GuestLinks } from './guest-links.ts';
 import { GuestVolume } from './guest-volume.ts';
 import { type InstanceNames, isKept, keyOf, namesOf } from './instance-name.ts';
+import { KeptContainers } from './kept-containers.ts';
 import { KnownEngine } from './known-engine.ts';
 import { launch } from './launch.ts';
 import { SecretFile } from './secret-file.ts';
@@ -80,6 +81,7 @@ export class DockerDriver implements Driver {
   readonly #containers: Containers;
   readonly #images: EngineImages;
   readonly #snapshots: EngineSnapshots;
+  readonly #kept: KeptContainers;
   readonly #volume: GuestVolume;
   readonly #links: GuestLinks;
   readonly #turns = new Turns();
@@ -97,6 +99,7 @@ export class DockerDriver implements Driver {
     this.#containers = new Containers(this.#engine);
     this.#images = new EngineImages(this.#engine);
     this.#snapshots = new EngineSnapshots(this.#images, this.#containers, options.installation);
+    this.#kept = new KeptContainers(this.#containers, this.#snapshots);
     this.#volume = new GuestVolume(this.#engine, options.guestProgram);
     this.#links = new GuestLinks({
       containers: this.#containers,
@@ -127,6 +130,11 @@ export class DockerDriver implements Driver {
   }
 
   create(request: CreateRequest, signal: AbortSignal): Promise<Instance> {
+    return this.#create(request, undefined, signal);
+  }
+
+  /** With `image` from that one, in place of the one that is asked for. */
+  #create(request: CreateRequest, image: NamedImage | undefined, signal: AbortSignal): Promise<Instance> {
     const names = namesOf(request.key);
     return this.#turns.take(names.name, signal, async (own) => {
       const facts = await this.#known.fit(own);
@@ -136,7 +144,7 @@ export class DockerDriver implements Driver {
         return this.#instance(request);
       }
       try {
-        await this.#begin(request, names, present, facts, own);
+        await this.#begin(request, image, names, present, facts, own);
         return this.#instance(request);
       } catch (error) {
         // The first failure is the one to tell; what cannot be removed now is listed, and found there.
@@ -149,33 +157,39 @@ export class DockerDriver implements Driver {
   /** From what was kept, where that is asked for and there is something; else from the image. */
   async #begin(
     request: CreateRequest,
+    given: NamedImage | undefined,
     names: InstanceNames,
     present: Container | undefined,
     facts: EngineFacts,
     signal: AbortSignal,
   ): Promise<void> {
     await this.#links.drop(names);
-    const kept = request.fromKept ? await this.#unkeep(names, present, signal) : undefined;
+    const mark = environmentMark(request);
+    const kept = request.fromKept ? await this.#kept.take(names, present, mark, signal) : undefined;
+    const container = kept && 'container' in kept ? kept.container : undefined;
+    const put = kept && 'image' in kept ? kept.image : undefined;
     // What is left of one that ended, or was never finished, is in the way.
-    if (!kept && present) await this.#containers.remove(names.container, signal);
-    const put = request.fromKept && !kept ? await this.#snapshots.keptImage(names, signal) : undefined;
-    const image = kept?.Image ?? put ?? request.image?.reference;
+    if (!container && present) await this.#containers.remove(names.container, signal);
+    const from = put ?? given;
+    const image = container?.Image ?? from?.reference ?? request.image?.reference;
     if (image === undefined) throw new CaissonError('internal', 'a container needs an image');
     const filter = await this.#volume.ensure(image, signal);
     const { ociRuntime } = request.blueprint.runtime;
     const config = containerConfig({
       request,
       image,
+      imageEnv: from?.env,
       volume: this.#volume.name,
       runtime: ociRuntime === 'auto' ? undefined : ociRuntime,
       processors: facts.processors,
+      environment: this.#kind.environment,
       securityOptions: this.#kind.securityOptions(filter),
     });
     await launch({
       names,
       containers: this.#containers,
       secrets: this.#secrets(names),
-      make: kept ? undefined : () => this.#containers.create(names.container, config, signal),
+      make: container ? undefined : () => this.#containers.create(names.container, config, signal),
       openLink: () => this.#links.open(request.key),
       signal,
     }).catch((error) => {
@@ -310,8 +324,7 @@ export class DockerDriver implements Driver {
   }
 
   async fork(snapshot: Id<'snapshot'>, request: CreateRequest, signal: AbortSignal): Promise<Instance> {
-    const reference = await this.#snapshots.require(snapshot, signal);
-    return this.create({ ...request, image: { reference, digest: request.image?.digest ?? reference } }, signal);
+    return this.#create(request, await this.#snapshots.require(snapshot, signal), signal);
   }
 
   removeSnapshot(snapshot: Id<'snapshot'>, signal: AbortSignal): Promise<void> {
@@ -356,26 +369,10 @@ export class DockerDriver implements Driver {
     await this.#snapshots.sweep(signal).catch(() => {});
   }
 
-  /** Ends its processes; its name says from then on that it is no instance. */
   async #keep(names: InstanceNames, signal = never): Promise<void> {
-    if (await this.#containers.inspect(names.container, signal)) {
-      await this.#containers.stop(names.container, signal);
-      await this.#containers.rename(names.container, names.kept, signal);
-    }
+    await this.#kept.keep(names, signal);
     this.#secrets(names).remove();
     await this.#links.drop(names);
-  }
-
-  /** The container to go on with, under its own name and at rest; undefined when nothing was kept. */
-  async #unkeep(
-    names: InstanceNames,
-    present: Container | undefined,
-    signal: AbortSignal,
-  ): Promise<Container | undefined> {
-    if (present) await this.#containers.stop(names.container, signal);
-    else if (await this.#containers.inspect(names.kept, signal))
-      await this.#containers.rename(names.kept, names.container, signal);
-    return this.#containers.inspect(names.container, signal);
   }
 
   #instance({ key, owner, blueprint }: CreateRequest): Instance {

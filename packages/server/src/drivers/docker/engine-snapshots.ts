@@ -7,6 +7,12 @@ const snapshots = 'localhost/caisson/snapshot';
 const kept = 'localhost/caisson/kept';
 const removed = 'localhost/caisson/removed';
 
+/** An image of ours, with the environment of the container that it was. */
+export interface NamedImage {
+  readonly reference: string;
+  readonly env: Readonly<Record<string, string>>;
+}
+
 /** What an engine calls the image of a snapshot. */
 export function snapshotImage(snapshot: Id<'snapshot'>): string {
   return `${snapshots}:${snapshot}`;
@@ -40,20 +46,25 @@ export class EngineSnapshots {
     if (!(await this.#images.tag(snapshotImage(snapshot), target, signal))) throw missing(snapshot);
   }
 
-  /** What `keep` said; undefined when it said nothing. */
-  async keptImage(names: InstanceNames, signal: AbortSignal): Promise<string | undefined> {
-    const image = `${kept}:${names.name}`;
-    return (await this.#images.has(image, signal)) ? image : undefined;
+  /** The same from the files that a container has now. */
+  async keepFiles(names: InstanceNames, container: string, signal: AbortSignal): Promise<void> {
+    await this.forgetKept(names, signal);
+    await this.#images.commit(container, { repo: kept, tag: names.name }, signal);
+  }
+
+  /** What `keep` or `keepFiles` said; undefined when they said nothing. */
+  keptImage(names: InstanceNames, signal: AbortSignal): Promise<NamedImage | undefined> {
+    return this.#find(`${kept}:${names.name}`, signal);
   }
 
   async forgetKept(names: InstanceNames, signal: AbortSignal): Promise<void> {
     await this.#retire(kept, names.name, signal);
   }
 
-  async require(snapshot: Id<'snapshot'>, signal: AbortSignal): Promise<string> {
-    const image = snapshotImage(snapshot);
-    if (await this.#images.has(image, signal)) return image;
-    throw missing(snapshot);
+  async require(snapshot: Id<'snapshot'>, signal: AbortSignal): Promise<NamedImage> {
+    const found = await this.#find(snapshotImage(snapshot), signal);
+    if (!found) throw missing(snapshot);
+    return found;
   }
 
   async remove(snapshot: Id<'snapshot'>, signal: AbortSignal): Promise<void> {
@@ -69,6 +80,11 @@ export class EngineSnapshots {
   async sweep(signal: AbortSignal): Promise<void> {
     const tags = await this.#images.tags(removed, `caisson.installation=${this.#installation}`, signal);
     for (const tag of tags) await this.#images.remove(`${removed}:${tag}`, signal);
+  }
+
+  async #find(reference: string, signal: AbortSignal): Promise<NamedImage | undefined> {
+    const found = await this.#images.find(reference, signal);
+    return found && { reference, env: found.env };
   }
 
   async #retire(repo: string, tag: string, signal: AbortSignal): Promise<void> {
