@@ -10,6 +10,8 @@ import type { Trust } from './trust.ts';
 /** Servers close idle connections after five seconds and more; whoever is earlier never writes into a closed one. */
 const idleMs = 4_000;
 const idleMax = 32;
+/** To all targets together: who asks as many names as there are must not keep a descriptor for each. */
+const idleOfAllMax = 64;
 /** All addresses together. */
 const dialMs = 30_000;
 const handshakeMs = 10_000;
@@ -69,6 +71,14 @@ export class UpstreamPool extends Agent {
     const { wanted } = options as { wanted: Wanted };
     const { host, port } = wanted.target;
     return `${wanted.servername ?? ''}|${host.kind === 'name' ? host.name : host.address}|${port}`;
+  }
+
+  /** Node calls it when an answer is over, before the connection waits for the next request. */
+  override keepSocketAlive(socket: Duplex): boolean {
+    let idle = 0;
+    for (const waiting of Object.values(this.freeSockets)) idle += waiting?.length ?? 0;
+    // Its types say that nothing comes back; Node closes the connection unless it is true.
+    return idle < idleOfAllMax && (super.keepSocketAlive(socket) as unknown as boolean);
   }
 
   /** Node calls it where there is none. */
