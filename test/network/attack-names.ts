@@ -22,7 +22,7 @@ export function attackByNames({ world, sandbox }: Stage): void {
       const [plain, tunnel, carried] = await Promise.all([
         tell(open, `GET http://${place}/ HTTP/1.1\r\nHost: ${place}\r\nConnection: close\r\n\r\n`),
         tell(open, `CONNECT ${place} HTTP/1.1\r\nHost: ${place}\r\n\r\n`),
-        tell(open, socks(host, port), { door: 'socks' }),
+        tell(open, socks(host, port), 'socks'),
       ]);
       for (const said of [plain, tunnel]) if (!/^HTTP\/1.1 [45]\d\d /.test(said)) passed.push(`${host}: ${said}`);
       if (socksReply(carried) === 0) passed.push(`${host} over SOCKS`);
@@ -71,7 +71,7 @@ export function attackByNames({ world, sandbox }: Stage): void {
 
   test('SOCKS carries connections alone: no datagrams, no listening, no lookups', async () => {
     for (const command of [2, 3, 0xf0, 0xf1])
-      expect(socksReply(await tell(sandbox(), socks('ok.test', 53, command), { door: 'socks' }))).toBe(7);
+      expect(socksReply(await tell(sandbox(), socks('ok.test', 53, command), 'socks'))).toBe(7);
     expect(world.asked).toEqual([]);
   });
 

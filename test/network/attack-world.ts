@@ -21,6 +21,8 @@ export interface NetworkUnderAttack {
   readonly spec: Readonly<Record<string, unknown>>;
   /** What of `runtime` goes with it. */
   readonly runtime: Readonly<Record<string, unknown>>;
+  /** Root inside can end the guest, and with it the sandbox. */
+  readonly mayEndGuest?: boolean;
 }
 
 /** Everything outside: keeps what it hears, and answers each connection's bytes with a short page. */
@@ -158,18 +160,26 @@ async function until(isSo: () => Promise<boolean>): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, 50));
 }
 
+/** For the first answer, and for more of it on a connection that stays open. */
+const answerMs = 5_000;
+const quietMs = 1_000;
+
 /** Bytes to a port of the proxy inside, as any program there could send them, and what comes back until it ends. */
 export async function tell(
   sandbox: SandboxHandle,
   bytes: string | Buffer,
-  { door = 'http', waitMs = 5_000 }: { door?: 'http' | 'socks'; waitMs?: number } = {},
+  door: 'http' | 'socks' = 'http',
 ): Promise<string> {
   const connection = await sandbox.ports.connect(proxyPorts[door]);
-  const deadline = setTimeout(() => connection.close(), waitMs * slowness);
+  let deadline = setTimeout(() => connection.close(), answerMs * slowness);
   const pieces: Uint8Array[] = [];
   try {
     await connection.write(typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes);
-    for await (const piece of connection) pieces.push(piece);
+    for await (const piece of connection) {
+      pieces.push(piece);
+      clearTimeout(deadline);
+      deadline = setTimeout(() => connection.close(), quietMs * slowness);
+    }
   } catch {
     // Cut off.
   } finally {

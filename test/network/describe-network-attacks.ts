@@ -12,6 +12,7 @@ import { AttackWorld, type NetworkUnderAttack } from './attack-world.ts';
 export interface Stage {
   readonly world: AttackWorld;
   readonly sandbox: () => SandboxHandle;
+  readonly mayEndGuest: boolean;
 }
 
 /** Attacks on the network from inside a real sandbox, on any backend with our guest. */
@@ -36,7 +37,7 @@ export function describeNetworkAttacks(under: NetworkUnderAttack): void {
       world.outside.heard = '';
     });
 
-    const stage: Stage = { world, sandbox: () => sandbox };
+    const stage: Stage = { world, sandbox: () => sandbox, mayEndGuest: under.mayEndGuest ?? false };
     attackPast(stage);
     attackByNames(stage);
     attackByRequests(stage);

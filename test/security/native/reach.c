@@ -2,7 +2,7 @@
  * reach HOW ADDRESS PORT…: tries to get past the proxy, and writes a line for each try: what it tried and what came of it,
  * the number of the error or `reached`.
  *   udp, tcp     one message, one connection
- *   bind         takes the port for itself as far as the kernel lets it, by every option there is
+ *   hold         takes the port for itself as far as the kernel lets it, by every option there is, until it is ended
  *   flood COUNT  opens so many connections, says the beginning of a request on each, and holds them until it is ended
  */
 #include <arpa/inet.h>
@@ -46,7 +46,7 @@ static int attempt(const char *how, const char *address, int port) {
   int on = 1, is_udp = strcmp(how, "udp") == 0;
   int fd = socket(to.ss_family, (is_udp ? SOCK_DGRAM : SOCK_STREAM) | SOCK_NONBLOCK, 0);
   if (fd < 0) return errno;
-  if (strcmp(how, "bind") == 0) {
+  if (strcmp(how, "hold") == 0) {
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on);
     return bind(fd, (struct sockaddr *)&to, size) != 0 || listen(fd, 8) != 0 ? errno : 0;
@@ -79,5 +79,7 @@ int main(int argc, char **argv) {
     if (error == 0) printf("%s %s %s reached\n", argv[1], argv[i], argv[i + 1]);
     else printf("%s %s %s %d\n", argv[1], argv[i], argv[i + 1], error);
   }
+  fflush(stdout);
+  while (strcmp(argv[1], "hold") == 0) pause();
   return 0;
 }
