@@ -1,4 +1,6 @@
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import { EgressWorld, type EgressWorldOptions } from './egress-world.ts';
@@ -7,13 +9,41 @@ import { EgressWorld, type EgressWorldOptions } from './egress-world.ts';
 const worlds: EgressWorld[] = [];
 const servers: Server[] = [];
 const sockets = new Set<Socket>();
+const children: ChildProcess[] = [];
 
 afterEach(async () => {
   for (const socket of sockets) socket.destroy();
   sockets.clear();
   for (const world of worlds.splice(0)) await world.close();
   for (const server of servers.splice(0)) server.close();
+  for (const child of children.splice(0)) child.kill('SIGKILL');
 });
+
+/** A port on which nobody is let in and nobody refused: whoever dials it waits. */
+async function deadPort(): Promise<number> {
+  const script = `
+import socket, time
+s = socket.socket()
+s.bind(('127.0.0.1', 0))
+s.listen(0)
+held = [socket.socket() for _ in range(4)]
+for one in held:
+    one.setblocking(False)
+    one.connect_ex(s.getsockname())
+print(s.getsockname()[1], flush=True)
+time.sleep(60)
+`;
+  const child = spawn('python3', ['-c', script], { stdio: ['ignore', 'pipe', 'inherit'] });
+  children.push(child);
+  const [said] = (await once(child.stdout, 'data')) as [Buffer];
+  return Number(said);
+}
+
+/** How many connections of the machine are on their way to a port of loopback, and have not been let in. */
+function dialling(port: number): number {
+  const place = `0100007F:${port.toString(16).toUpperCase().padStart(4, '0')} 02`;
+  return readFileSync('/proc/self/net/tcp', 'utf8').split(place).length - 1;
+}
 
 async function open(options: EgressWorldOptions): Promise<EgressWorld> {
   const world = await EgressWorld.open({ names: { 'example.com': ['127.0.0.1'] }, ...options });
@@ -115,4 +145,17 @@ test('requests that wait for a name hold no more memory than those that wait for
   await expect.poll(refused).toBe(16);
   answer([]);
   await expect.poll(() => heard().split('HTTP/1.1 429 ').length - 1).toBe(16);
+});
+
+test.each([
+  ['CONNECT', (place: string) => `CONNECT ${place} HTTP/1.1\r\n\r\n`],
+  ['plain requests', (place: string) => get(place).repeat(20)],
+])('clients that leave while they are dialled for leave nothing behind: %s', async (_, words) => {
+  const world = await open({});
+  const port = await deadPort();
+  const held = dialling(port);
+  const clients = Array.from({ length: 5 }, () => say(world.httpPort, words(`127.0.0.1:${port}`)));
+  await expect.poll(() => dialling(port)).toBeGreaterThanOrEqual(held + 5);
+  for (const { socket } of clients) socket.resetAndDestroy();
+  await expect.poll(() => dialling(port), { timeout: 3_000 }).toBe(held);
 });

@@ -12,8 +12,6 @@ const idleMs = 4_000;
 const idleMax = 32;
 /** To all targets together: who asks as many names as there are must not keep a descriptor for each. */
 const idleOfAllMax = 64;
-/** All addresses together. */
-const dialMs = 30_000;
 const handshakeMs = 10_000;
 
 /** A connection that was made for its target already. It is taken once. */
@@ -28,6 +26,8 @@ export interface Wanted {
   /** The name to begin TLS with; plain when absent. */
   readonly servername?: string | undefined;
   readonly spare?: Spare | undefined;
+  /** Aborted when its client is gone: a host that does not answer is dialled for nobody. */
+  readonly left: AbortSignal;
 }
 
 export interface PoolGate {
@@ -125,13 +125,13 @@ export class UpstreamPool extends Agent {
     return ready;
   }
 
-  async #dial({ spare, addresses, target }: Wanted) {
+  async #dial({ spare, addresses, target, left }: Wanted) {
     const made = spare?.socket;
     if (spare) spare.socket = undefined;
     const isFit = made && addresses.includes(made.address) && !made.socket.destroyed && !made.socket.readableEnded;
     if (isFit) return made;
     made?.socket.destroy();
-    return dialFirst(addresses, target.port, AbortSignal.timeout(dialMs));
+    return dialFirst(addresses, target.port, left);
   }
 
   /** TLS to the host that the certificate must be for. */
