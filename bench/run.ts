@@ -8,6 +8,7 @@ import { guestBenchmark } from './guest.ts';
 import { idleBenchmark } from './idle.ts';
 import { previewBenchmark } from './preview.ts';
 import { Report } from './report.ts';
+import { routeBenchmark } from './route.ts';
 import { specBenchmark } from './spec.ts';
 import { createBenchmark, startBenchmark } from './start.ts';
 import { transferBenchmark } from './transfer.ts';
@@ -16,6 +17,7 @@ import { warmBenchmark } from './warm.ts';
 
 const benchmarks = [
   specBenchmark,
+  routeBenchmark,
   createBenchmark,
   apiBenchmark,
   listBenchmark,

@@ -52,7 +52,10 @@ function tour() {
   step('from a spec to a sandbox', () => {
     // One of an earlier run that was kept, or that was interrupted, is in the way.
     spawnSync(process.execPath, [bin, 'destroy', name], { cwd: root, stdio: 'ignore' });
-    must(caisson('create', '--name', name, '--spec', 'examples/quickstart.yaml') === 0, 'it could not be created');
+    must(
+      caisson('create', '--name', name, '--spec', 'examples/quickstart.yaml', '--wait', '10m') === 0,
+      'it could not be created',
+    );
     return 'a Debian of its own, ready';
   });
   step('a command in it', () => {

@@ -4,6 +4,7 @@ import { openStore, type Store, type StoreLocation } from '../../packages/server
 import { describeJobs } from './describe-jobs.ts';
 import { describeNetwork } from './describe-network.ts';
 import { describePools } from './describe-pools.ts';
+import { describeRoutes } from './describe-routes.ts';
 import { describeSecrets } from './describe-secrets.ts';
 import { describeSnapshots } from './describe-snapshots.ts';
 import { describeToolCalls } from './describe-tool-calls.ts';
@@ -317,6 +318,7 @@ export function describeStore(
     describeToolCalls(() => store);
     describeNetwork(() => store);
     describePools(() => store);
+    describeRoutes(() => store);
     describeSecrets(() => store);
   });
 }

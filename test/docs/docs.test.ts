@@ -4,6 +4,7 @@ import { isErrorCode } from '@caisson/contract';
 import { expect, test } from 'vitest';
 import { renderErrorsPage } from './errors-page.ts';
 import { renderLifecyclePage } from './lifecycle-page.ts';
+import { renderPackagesPage } from './packages-page.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 const pages = [...readdirSync(root), ...readdirSync(join(root, 'docs')).map((name) => `docs/${name}`)].filter((name) =>
@@ -17,6 +18,10 @@ test('docs/errors.md is what the table of errors says', async () => {
 
 test('docs/lifecycle.md is what the tables of the lifecycle say', async () => {
   await expect(renderLifecyclePage()).toMatchFileSnapshot(join(root, 'docs', 'lifecycle.md'));
+});
+
+test('docs/packages.md is what the catalog of packages says', async () => {
+  await expect(renderPackagesPage()).toMatchFileSnapshot(join(root, 'docs', 'packages.md'));
 });
 
 test('every code in docs/errors.md is in the table, once', () => {

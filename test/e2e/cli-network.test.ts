@@ -10,6 +10,7 @@ let id: Sandbox['id'];
 const network = (...args: string[]) => world.json<SandboxNetwork>(['network', ...args]);
 
 beforeAll(async () => {
+  await world.run(['secret', 'set', 'token', '--domain', 'a.example'], { stdin: 'x\n' });
   const flags = ['--network', 'allowlist', '--allow', 'npm', '--allow', 'A.example:443', '--deny', 'b.example'];
   ({ id } = await world.json<Sandbox>(['create', '--name', 'web', ...flags, '--secret', 'token']));
   store = await openStore({ sqlite: join(world.data, 'caisson.db') });

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Sandbox } from '@caisson/contract';
+import type { RouteDecision, Sandbox } from '@caisson/contract';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { CliWorld, kill } from './cli-world.ts';
 import { request } from './unix-request.ts';
@@ -84,6 +84,46 @@ describe('with the server in the background', () => {
     expect((await world.run(['profile', 'list'])).out).toContain('blank@1');
     expect(await world.json(['profile', 'get', 'blank'])).toMatchObject({ name: 'blank', lineage: expect.any(Array) });
     expect((await world.run(['doctor'])).out).toMatch(/✓ +driver fake/);
+  });
+
+  test('a profile is checked and added from a file', async () => {
+    const text = 'name: mine\nversion: 1\nextends: { name: blank }\nlease: { ttlSeconds: 60 }\n';
+    const checked = await world.run(['profile', 'check', '-'], { stdin: text });
+    expect(checked).toMatchObject({ code: 0, out: expect.stringContaining('mine@1 could be added') });
+    expect(await world.run(['profile', 'add', '-'], { stdin: text })).toMatchObject({ code: 0, out: 'mine@1\n' });
+    expect((await world.run(['profile', 'add', '-'], { stdin: text })).err).toContain('there already');
+    const other = await world.run(['profile', 'add', '-'], { stdin: text.replace('60', '61') });
+    expect(other).toMatchObject({ code: 73, err: expect.stringContaining('code: profile_exists') });
+    const bad = await world.run(['profile', 'check', '-'], { stdin: 'name: Mine\nversion: 1\n' });
+    expect(bad).toMatchObject({ code: 65, err: expect.stringContaining('name: must be lower-case') });
+  });
+
+  test('a route is explained before, and shown after', async () => {
+    const before = await world.json<RouteDecision>(['route', 'explain']);
+    expect(before).toMatchObject({ chosen: { driver: 'fake' }, candidates: [{ driver: 'fake', rank: 1 }] });
+    expect((await world.run(['route', 'explain'])).out).toMatch(/^fake on .+, by prefer-self-hosted\n/);
+    const { id } = await world.json<Sandbox>(['create']);
+    expect((await world.run(['get', id])).out).toMatch(/\nroute +prefer-self-hosted: fake on /);
+    expect(await world.json(['get', id])).toMatchObject({ id, route: { driver: 'fake', failedTries: [] } });
+    const none = await world.run(['route', 'explain', '--profile', 'untrusted']);
+    expect(none).toMatchObject({ code: 75, out: expect.stringContaining('not_asked_for (route.drivers)') });
+  });
+
+  test('CAISSON_HOST says where it must be', async () => {
+    const moon = await world.run(['create'], { env: { CAISSON_HOST: 'moon' } });
+    expect(moon).toMatchObject({ code: 66, err: expect.stringContaining('code: host_not_found') });
+    const { host } = await world.json<Sandbox>(['create']);
+    expect(await world.json<Sandbox>(['create'], { CAISSON_HOST: host ?? '' })).toMatchObject({ host });
+  });
+
+  test('the host, what is stale on it, and what the installation can do are told', async () => {
+    expect((await world.run(['inspect', 'host'])).out).toMatch(
+      /^host +\S+\n[\s\S]*\nroom +yes\n[\s\S]*\nfake +1 +closed/,
+    );
+    expect((await world.run(['inspect', 'stale'])).out).toBe('nothing is stale\n');
+    expect(await world.json(['reap-stale'])).toMatchObject({ applied: false, items: [] });
+    expect(await world.json(['reap-stale', '--apply'])).toMatchObject({ applied: true, items: [] });
+    expect((await world.run(['capabilities'])).out).toContain('sandbox-canary@1');
   });
 
   test('warm pools are set and shown', async () => {

@@ -1,10 +1,16 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Profile } from '@caisson/contract';
+import { CaissonError, type PriceTable, type Profile } from '@caisson/contract';
+import type { Capabilities } from '../../packages/server/src/drivers/driver.ts';
 import { FakeBackend } from '../../packages/server/src/drivers/fake/fake-backend.ts';
 import { FakeDriver } from '../../packages/server/src/drivers/fake/fake-driver.ts';
-import { blankProfile, ProfileCatalog } from '../../packages/server/src/profiles/catalog.ts';
+import { ProfileCatalog } from '../../packages/server/src/profiles/catalog.ts';
+import { blankProfile, canaryProfile } from '../../packages/server/src/profiles/shipped.ts';
+import { BackendHealth } from '../../packages/server/src/routing/backend-health.ts';
+import { HostRoom, type RoomSources } from '../../packages/server/src/routing/host-room.ts';
+import { overPrices, shippedPrices } from '../../packages/server/src/routing/prices.ts';
+import { Router } from '../../packages/server/src/routing/router.ts';
 import { Expiry } from '../../packages/server/src/sandbox/expiry.ts';
 import { InFlight } from '../../packages/server/src/sandbox/in-flight.ts';
 import { WarmPools } from '../../packages/server/src/sandbox/pools/warm-pools.ts';
@@ -60,6 +66,9 @@ export interface ControlPlane {
   readonly work: WorkContext;
   readonly store: Store;
   readonly driver: FakeDriver;
+  /** The same, and those that were asked for besides, each on a backend of its own. */
+  readonly drivers: readonly FakeDriver[];
+  readonly health: BackendHealth;
   readonly backend: FakeBackend;
   readonly runner: Runner;
   readonly sandboxes: Sandboxes;
@@ -89,47 +98,75 @@ const quick: Deadlines = { prepareMs: 300, launchMs: 300, endMs: 300, inspectMs:
 export interface PlaneOptions {
   readonly limits?: Partial<Limits>;
   readonly profiles?: readonly Profile[];
+  /** Names of further drivers. */
+  readonly others?: readonly string[];
+  /** Where those are, when not here. */
+  readonly otherHost?: string;
+  /** What those can enforce, when not everything. */
+  readonly otherNetworks?: Capabilities['networkModes'];
+  readonly prices?: PriceTable['entries'];
+  readonly room?: Partial<RoomSources>;
 }
 
 export async function controlPlane(options: PlaneOptions = {}): Promise<ControlPlane> {
   const folder = mkdtempSync(join(tmpdir(), 'caisson-plane-'));
   const stores: Store[] = [];
   const backend = new FakeBackend();
+  const { others = [] } = options;
+  const backends = new Map(others.map((name) => [name, new FakeBackend()]));
+  const placeOf = (name: string) =>
+    options.otherHost !== undefined && others.includes(name) ? { host: options.otherHost } : {};
+  const networks = options.otherNetworks ? { networkModes: options.otherNetworks } : {};
+  const backendOf = (name: string) => backends.get(name) ?? backend;
 
   async function start(own: readonly Profile[] = options.profiles ?? []): Promise<ControlPlane> {
     const store = await openStore({ sqlite: join(folder, 'caisson.db') });
     stores.push(store);
     await store.hosts.seen('here', '1');
     const driver = new FakeDriver({ backend });
+    const drivers = [
+      driver,
+      ...others.map((name) => new FakeDriver({ name, backend: backendOf(name), ...placeOf(name), ...networks })),
+    ];
+    const health = new BackendHealth();
     const work: WorkContext = {
       store,
       deadlines: quick,
       installation: store.installation,
-      driver: () => driver,
+      health,
+      driver: (name) => findDriver(drivers, name),
       stillness: new Stillness(),
       inFlight: new InFlight(),
       subjects: { find: async () => undefined },
     };
     const runner = new Runner(work);
     const limits = { sandboxesPerTenant: null, sandboxesPerHost: null, ...options.limits };
-    const profiles = new ProfileCatalog([blankProfile, single, persistent, short, elsewhere, ...own]);
-    const pools = new WarmPools({ work, runner, drivers: [driver], profiles, limits, host: 'here' });
+    const profiles = new ProfileCatalog([blankProfile, canaryProfile, single, persistent, short, elsewhere, ...own]);
+    const router = new Router({
+      backends: drivers.map((one) => ({ driver: one, host: one.host ?? 'here' })),
+      health,
+      prices: overPrices(shippedPrices, { asOf: '2026-11-15', entries: [...(options.prices ?? [])] }),
+      room: new HostRoom(async () => undefined, options.room ?? {}),
+      here: 'here',
+    });
+    const pools = new WarmPools({ work, runner, router, profiles, limits, host: 'here' });
     const sandboxes = new Sandboxes({
       work,
       runner,
-      drivers: [driver],
+      router,
       profiles,
       limits,
-      host: 'here',
       pools,
     });
     const expiry = new Expiry(work, runner, sandboxes, profiles);
     const keeper = new SnapshotKeeper(work, new Snapshots(work, sandboxes));
-    const reconciler = new Reconciler({ work, runner, expiry, keeper, drivers: [driver] });
+    const reconciler = new Reconciler({ work, runner, expiry, keeper, drivers });
     return {
       work,
       store,
       driver,
+      drivers,
+      health,
       backend,
       runner,
       sandboxes,
@@ -145,7 +182,8 @@ export async function controlPlane(options: PlaneOptions = {}): Promise<ControlP
       },
       async restart(changed) {
         // A server that was killed does nothing more, neither to the backend nor to the database.
-        for (const step of fakeSteps) driver.faults.plan(step, { kind: 'wedge' }, Number.POSITIVE_INFINITY);
+        for (const one of drivers)
+          for (const step of fakeSteps) one.faults.plan(step, { kind: 'wedge' }, Number.POSITIVE_INFINITY);
         void pools.stop();
         stores.splice(stores.indexOf(store), 1);
         await store.close();
@@ -159,4 +197,10 @@ export async function controlPlane(options: PlaneOptions = {}): Promise<ControlP
     };
   }
   return start();
+}
+
+function findDriver(drivers: readonly FakeDriver[], name: string | null): FakeDriver {
+  const driver = drivers.find((one) => one.name === name);
+  if (!driver) throw new CaissonError('driver_not_found', `there is no driver ${name}`);
+  return driver;
 }

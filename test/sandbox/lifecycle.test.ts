@@ -36,7 +36,7 @@ test('a create goes through its states, has an instance, and ends ready', async 
   expect(sandbox).toMatchObject({
     state: 'ready',
     driver: 'fake',
-    profile: { name: 'blank' },
+    profile: { name: 'sandbox-canary' },
     notices: [expect.stringContaining('fake')],
   });
   expect(await states(sandbox)).toEqual(['requested', 'provisioning', 'ready']);

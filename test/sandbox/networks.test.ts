@@ -45,7 +45,8 @@ const problemsOf = async (change: object, id: string) =>
 test('a sandbox begins with the rules of its spec', async () => {
   const { id } = await create();
   expect(await networks.get(ada, id)).toEqual({ ...made, secrets: ['token'], revision: 0, isChanged: false });
-  expect(await found(id)).toEqual({ sandbox: id, owner: ada.owner, rules: { ...made, secrets: ['token'] } });
+  const rules = { ...made, secrets: ['token'] };
+  expect(await found(id)).toEqual({ sandbox: id, owner: ada.owner, rules, isLate: false });
 });
 
 describe('a change', () => {

@@ -1,7 +1,16 @@
-import type { CaissonEvent, Doctor, JsonRouteName, NetworkPreset, ToolDescription } from '@caisson/contract';
-import type { CallAnswer, CallArguments, CallOptions } from './call.ts';
+import type {
+  CaissonEvent,
+  Doctor,
+  InstallationCapabilities,
+  JsonRouteName,
+  NetworkPreset,
+  ProposedPlan,
+  ToolDescription,
+} from '@caisson/contract';
+import type { CallAnswer, CallArguments, CallInput, CallOptions } from './call.ts';
 import { Connection } from './connection.ts';
 import { eventsOf, type ProjectEventOptions } from './events.ts';
+import { Hosts } from './hosts.ts';
 import { Keys } from './keys.ts';
 import { Pools } from './pools.ts';
 import { Profiles } from './profiles.ts';
@@ -28,6 +37,7 @@ export class Caisson {
   readonly profiles: Profiles;
   readonly keys: Keys;
   readonly pools: Pools;
+  readonly hosts: Hosts;
   readonly secrets: Secrets;
   readonly #connection: Connection;
 
@@ -38,6 +48,7 @@ export class Caisson {
     this.profiles = new Profiles(this.#connection);
     this.keys = new Keys(this.#connection);
     this.pools = new Pools(this.#connection);
+    this.hosts = new Hosts(this.#connection);
     this.secrets = new Secrets(this.#connection);
   }
 
@@ -64,6 +75,11 @@ export class Caisson {
     },
   };
 
+  /** What would be built for a spec, and why; nothing is built. */
+  plan(request: NonNullable<CallInput<'plan.make'>['body']>, options: CallOptions = {}): Promise<ProposedPlan> {
+    return this.#connection.call('plan.make', { body: request, ...options });
+  }
+
   /** Every tool, with the schema of what it takes. */
   async tools(options: CallOptions = {}): Promise<ToolDescription[]> {
     return (await this.#connection.call('tool.list', options)).items;
@@ -81,6 +97,11 @@ export class Caisson {
 
   version(options: CallOptions = {}): Promise<CallAnswer<'system.version'>> {
     return this.#connection.call('system.version', options);
+  }
+
+  /** What this installation can do, for a machine: drivers, runtimes, storage, network modes, profiles, limits. */
+  capabilities(options: CallOptions = {}): Promise<InstallationCapabilities> {
+    return this.#connection.call('capabilities.get', options);
   }
 
   /** What this installation can do, what it cannot, and what would change that. */

@@ -6,6 +6,7 @@ export {
   CaissonError,
   type CaissonEvent,
   type ChangeNetwork,
+  type CheckedProfile,
   type CreateSandbox,
   type Diff,
   type DiffItem,
@@ -21,7 +22,9 @@ export {
   type FileEdit,
   type FileEntry,
   type GrepMatch,
+  type HostReport,
   hasCode,
+  type InstallationCapabilities,
   type JsonRouteName,
   type ListedPort,
   type NetworkLimits,
@@ -34,10 +37,13 @@ export {
   type ProcessExit,
   type ProcessRecord,
   type Profile,
+  type ReapReport,
   type Reason,
+  type RouteDecision,
   type RouteName,
   type Sandbox,
   type SandboxNetwork,
+  type SandboxRoute,
   type SandboxState,
   type SandboxStats,
   type Scope,
@@ -45,6 +51,8 @@ export {
   type SharedPort,
   type SignalName,
   type Snapshot,
+  type StaleItem,
+  type StaleReport,
   type StartProcess,
   type ToolAnswer,
   type ToolBlock,
@@ -72,6 +80,7 @@ export type {
   ReadOptions,
   WriteOptions,
 } from './files.ts';
+export type { Hosts, ReapOptions } from './hosts.ts';
 export type { Keys, NewKey } from './keys.ts';
 export type { Network } from './network.ts';
 export type { OutputChunk } from './output-cursor.ts';

@@ -5,6 +5,7 @@ import {
   type ExecResult,
   isTransient,
   type Sandbox,
+  type SandboxRoute,
   type SandboxStats,
   type Snapshot,
 } from '@caisson/contract';
@@ -131,6 +132,11 @@ export class SandboxHandle {
 
   events(options: EventOptions = {}): AsyncGenerator<CaissonEvent, void, undefined> {
     return this.#sandboxes.events(this.id, options);
+  }
+
+  /** The route that it took, with every reason. */
+  route(options: CallOptions = {}): Promise<SandboxRoute> {
+    return this.#sandboxes.route(this.id, options);
   }
 
   attempts(options: CallOptions = {}): AsyncGenerator<AttemptSummary, void, undefined> {

@@ -1,4 +1,13 @@
-import type { Attempt, AttemptSummary, CaissonEvent, CreateSandbox, Sandbox, SandboxState } from '@caisson/contract';
+import type {
+  Attempt,
+  AttemptSummary,
+  CaissonEvent,
+  CreateSandbox,
+  RouteDecision,
+  Sandbox,
+  SandboxRoute,
+  SandboxState,
+} from '@caisson/contract';
 import type { CallInput, CallOptions } from './call.ts';
 import type { Connection } from './connection.ts';
 import { type EventOptions, eventsOf } from './events.ts';
@@ -49,6 +58,16 @@ export class Sandboxes {
   /** The healthy sandbox of this owner, profile and name: the present one, or a new one. */
   async ensure(request: CreateSandbox = {}, options: CallOptions = {}): Promise<SandboxHandle> {
     return this.handle(await this.#connection.call('sandbox.ensure', { body: request, ...options }));
+  }
+
+  /** Where a create with this request would go, and why; nothing is launched. */
+  explain(request: CreateSandbox = {}, options: CallOptions = {}): Promise<RouteDecision> {
+    return this.#connection.call('route.explain', { body: request, ...options });
+  }
+
+  /** The route that one took: every candidate with its rank or its reasons, and the tries that failed. */
+  route(id: string, options: CallOptions = {}): Promise<SandboxRoute> {
+    return this.#connection.call('sandbox.route', { params: { id }, ...options });
   }
 
   async get(id: string, options: CallOptions = {}): Promise<SandboxHandle> {

@@ -9,17 +9,22 @@ import { SandboxRules } from './network/sandbox-rules.ts';
 import type { Secrets } from './network/secrets/secrets.ts';
 import { type Egress, type EgressSettings, openEgress } from './open-egress.ts';
 import { loadProfiles, type ProfileCatalog } from './profiles/catalog.ts';
+import type { Router } from './routing/router.ts';
+import { openRouting } from './routing-parts.ts';
 import { Attachments } from './sandbox/attachments.ts';
 import { checkAll } from './sandbox/doctor.ts';
 import { Expiry } from './sandbox/expiry.ts';
 import { Guests } from './sandbox/guests.ts';
+import { HostReports } from './sandbox/host-reports.ts';
 import { Idle } from './sandbox/idle.ts';
 import { InFlight } from './sandbox/in-flight.ts';
 import { Networks } from './sandbox/networks.ts';
+import { Plans } from './sandbox/plans.ts';
 import { WarmPools } from './sandbox/pools/warm-pools.ts';
 import { Reconciler } from './sandbox/reconciler.ts';
 import { Runner } from './sandbox/runner.ts';
 import { Sandboxes } from './sandbox/sandboxes.ts';
+import { Stale } from './sandbox/stale.ts';
 import { Tools } from './sandbox/tools/tools.ts';
 import { Branches } from './sandbox/travel/branches.ts';
 import { SnapshotKeeper } from './sandbox/travel/snapshot-keeper.ts';
@@ -60,6 +65,7 @@ export interface ControlPlane {
   readonly store: Store;
   readonly drivers: readonly Driver[];
   readonly profiles: ProfileCatalog;
+  readonly router: Router;
   readonly runner: Runner;
   readonly sandboxes: Sandboxes;
   readonly guests: Guests;
@@ -71,7 +77,10 @@ export interface ControlPlane {
   readonly tools: Tools;
   readonly networks: Networks;
   readonly reconciler: Reconciler;
+  readonly plans: Plans;
   readonly pools: WarmPools;
+  readonly hosts: HostReports;
+  readonly stale: Stale;
   readonly secrets: Secrets;
   readonly keys: Keys;
   readonly metrics: Metrics;
@@ -117,6 +126,9 @@ async function assemble(
   const backends = await openBackends(folder, store.installation, options.drivers ?? defaultDrivers, options.storage);
   undo.push(() => backends.close());
   const { drivers, filesystems } = backends;
+  const routing = await openRouting(folder, store, drivers, host, filesystems);
+  undo.push(() => routing.close());
+  const { router, health } = routing;
   const deadlines = { ...defaultDeadlines, ...options.deadlines };
   const limits = { sandboxesPerTenant: null, sandboxesPerHost: null, ...options.limits };
   const {
@@ -138,14 +150,16 @@ async function assemble(
     installation: store.installation,
     driver: (name) => findDriver(drivers, name),
     filesystems,
+    health,
+    selfChecks: ({ profile }) => (profile && profiles.find(profile.name, profile.version)?.selfCheck) ?? false,
     stillness: new Stillness(),
     inFlight: new InFlight(),
     secrets: inside,
     subjects: rules,
   };
   const runner = new Runner(work);
-  const pools = new WarmPools({ work, runner, drivers, profiles, limits, host });
-  const sandboxes = new Sandboxes({ work, runner, drivers, profiles, limits, host, pools });
+  const pools = new WarmPools({ work, runner, router, profiles, limits, host });
+  const sandboxes = new Sandboxes({ work, runner, router, profiles, limits, pools });
   const idle = new Idle(work, runner);
   undo.push(async () => idle.stop());
   await idle.start();
@@ -176,12 +190,28 @@ async function assemble(
     pools: () => pools.show(),
   });
   const doctor = () => checkAll({ store, drivers, folder: folder.path, filesystems, vault });
+  const { version } = options;
+  const hosts = new HostReports({
+    store,
+    drivers,
+    router,
+    pools,
+    profiles,
+    filesystems,
+    limits,
+    host,
+    folder: folder.path,
+    version,
+  });
+  const stale = new Stale({ work, runner, sandboxes, reconciler, drivers });
+  const plans = new Plans({ profiles, filesystems, indexFolder: folder.file('package-index') });
   const keys = new Keys(store);
   const attachments = new Attachments();
   return {
     store,
     drivers,
     profiles,
+    router,
     runner,
     sandboxes,
     guests,
@@ -193,7 +223,10 @@ async function assemble(
     tools,
     networks,
     reconciler,
+    plans,
     pools,
+    hosts,
+    stale,
     secrets,
     keys,
     metrics,

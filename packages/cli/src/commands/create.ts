@@ -7,7 +7,7 @@ import { collectKeyValue, parseCount } from '../input/key-value.ts';
 import { type NetworkFlags, networkFlagsInto, withNetworkFlags } from '../input/network-flags.ts';
 import type { Invocation } from '../invocation.ts';
 
-interface CreateOptions extends ServerChoice, NetworkFlags {
+export interface CreateOptions extends ServerChoice, NetworkFlags {
   readonly spec?: string;
   readonly profile?: string;
   readonly input?: Record<string, string>;
@@ -22,6 +22,7 @@ interface CreateOptions extends ServerChoice, NetworkFlags {
   readonly snapshotTools?: boolean;
   readonly wait: number;
   readonly driver?: string;
+  readonly host?: string;
 }
 
 export function addCreate(parent: Command, context: CommandContext): void {
@@ -37,7 +38,19 @@ export function addEnsure(parent: Command, context: CommandContext): void {
 }
 
 function addMaking(command: Command, context: CommandContext, verb: 'create' | 'ensure', doing: string): void {
-  withNetworkFlags(withServer(command))
+  withMaking(command).action(async (repo: string | undefined, options: CreateOptions) => {
+    const request = await requestOf(repo, options, context.invocation);
+    const caisson = await context.connect(options);
+    const { followMaking } = await import('../follow-action.ts');
+    await followMaking(context.screen, `${doing} a sandbox`, options.wait, (waitSeconds) =>
+      caisson.sandboxes[verb]({ ...request, waitSeconds }),
+    );
+  });
+}
+
+/** What a sandbox can be asked to be, by words on the command line. */
+export function withMaking(command: Command): Command {
+  return withNetworkFlags(withServer(command))
     .argument('[repo]', 'git URL of the repository to work on, short for a spec with `repo`')
     .option('-s, --spec <file>', 'workspace spec, YAML or JSON; - is the standard input')
     .option('-p, --profile <name>', 'profile, as name or name@version')
@@ -53,17 +66,10 @@ function addMaking(command: Command, context: CommandContext, verb: 'create' | '
     .option('--snapshot-tools', 'make a snapshot after each tool that may change files')
     .option('--wait <duration>', 'how long to wait until it is ready; 0 returns at once', parseDuration, 60)
     .option('--driver <name>', 'the driver that must hold it')
-    .action(async (repo: string | undefined, options: CreateOptions) => {
-      const request = await requestOf(repo, options, context.invocation);
-      const caisson = await context.connect(options);
-      const { followMaking } = await import('../follow-action.ts');
-      await followMaking(context.screen, `${doing} a sandbox`, options.wait, (waitSeconds) =>
-        caisson.sandboxes[verb]({ ...request, waitSeconds }),
-      );
-    });
+    .option('--host <name>', 'the host that must hold it (or CAISSON_HOST)');
 }
 
-async function requestOf(
+export async function requestOf(
   repo: string | undefined,
   options: CreateOptions,
   invocation: Invocation,
@@ -71,8 +77,9 @@ async function requestOf(
   const { readSpecObject } = await import('../input/read-spec.ts');
   const written = options.spec === undefined ? {} : await readSpecObject(options.spec, invocation);
   const { profile, name, project, scope, driver } = options;
+  const host = options.host ?? (invocation.env.CAISSON_HOST || undefined);
   const network = networkFlagsInto(written.runtime, options);
-  // A driver or a network alone is no intent: it is the blank profile's sandbox that has it.
+  // A driver or a network alone is no intent: it is the sandbox of a bare create that has it.
   const isBare = options.spec === undefined && repo === undefined && profile === undefined;
   const blank = isBare && (driver !== undefined || network !== undefined);
   const spec = {
@@ -84,9 +91,10 @@ async function requestOf(
   const hasSpec = options.spec !== undefined || Object.keys(spec).length > 0;
   return {
     ...(hasSpec ? { spec } : {}),
-    ...(profile === undefined ? (blank ? { profile: 'blank' } : {}) : { profile }),
+    ...(profile === undefined ? (blank ? { profile: 'sandbox-canary' } : {}) : { profile }),
     ...(options.input === undefined ? {} : { inputs: options.input }),
     ...(name === undefined ? {} : { name }),
+    ...(host === undefined ? {} : { host }),
     ...(project === undefined ? {} : { project }),
     ...(scope === undefined ? {} : { scope }),
     ...(options.label === undefined ? {} : { labels: options.label }),

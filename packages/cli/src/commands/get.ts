@@ -16,14 +16,15 @@ export function addGet(parent: Command, context: CommandContext): void {
       const caisson = await context.connect(options);
       const { findSandbox } = await import('../find-sandbox.ts');
       const sandbox = await findSandbox(caisson, ref);
-      if (screen.wantsJson && options.attempts !== true) return screen.json(sandbox);
+      const route = await sandbox.route();
+      if (screen.wantsJson && options.attempts !== true) return screen.json({ ...sandbox.record, route });
       const attempts: AttemptSummary[] = [];
       for await (const attempt of caisson.sandboxes.attempts(sandbox.id, { limit: shownAttempts })) {
         if (options.attempts !== true && attempts.length === shownAttempts) break;
         attempts.push(attempt);
       }
-      screen.result({ ...sandbox.record, attempts }, () =>
-        [sandboxText(screen, sandbox.record), '', attemptTable(attempts)].join('\n'),
+      screen.result({ ...sandbox.record, route, attempts }, () =>
+        [sandboxText(screen, sandbox.record, route), '', attemptTable(attempts)].join('\n'),
       );
     });
 }

@@ -1,4 +1,4 @@
-import { profileRef } from '@caisson/contract';
+import { type CheckedProfile, profileRef } from '@caisson/contract';
 import type { Command } from 'commander';
 import { type CommandContext, withServer } from '../command-context.ts';
 import type { ServerChoice } from '../connect.ts';
@@ -30,4 +30,33 @@ export function addProfile(parent: Command, context: CommandContext): void {
       const found = await (await context.connect(options)).profiles.get(ref);
       context.screen.result(found, () => profileText(found));
     });
+
+  withServer(profile.command('check').description('every fault of a profile; nothing is added'))
+    .argument('<file>', 'profile, YAML or JSON; - is the standard input')
+    .action(async (file: string, options: ServerChoice) => {
+      const checked = await (await context.connect(options)).profiles.check(await read(file, context));
+      context.screen.result(checked, () => checkedText(checked));
+    });
+
+  withServer(profile.command('add').description('add a version of a profile, for good'))
+    .argument('<file>', 'profile, YAML or JSON; - is the standard input')
+    .action(async (file: string, options: ServerChoice) => {
+      const added = await (await context.connect(options)).profiles.add(await read(file, context));
+      if (!added.isNew) context.screen.note('the very same was there already');
+      context.screen.result(added, () => profileRef(added.profile));
+    });
+}
+
+async function read(file: string, { invocation }: CommandContext): Promise<Record<string, unknown>> {
+  const { readDocumentObject } = await import('../input/read-spec.ts');
+  return readDocumentObject(file, invocation, 'profile_invalid');
+}
+
+function checkedText({ profile, isNew, blueprintDigest }: CheckedProfile): string {
+  const standing = isNew ? 'could be added' : 'is there already, with the same content';
+  return [
+    `${profileRef(profile)} ${standing}`,
+    `lineage    ${profile.lineage.join(' → ')}`,
+    `blueprint  ${blueprintDigest ?? 'depends on its inputs'}`,
+  ].join('\n');
 }

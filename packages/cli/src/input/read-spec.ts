@@ -1,9 +1,13 @@
 import { open } from 'node:fs/promises';
-import { CaissonError } from '@caisson/contract';
+import { CaissonError, type ErrorCode } from '@caisson/contract';
 import type { Invocation } from '../invocation.ts';
 
 /** Reads a spec as it was written: YAML or JSON, from a file or, as `-`, from the standard input. */
-export async function readSpec(file: string, invocation: Pick<Invocation, 'readStdin'>): Promise<unknown> {
+export async function readSpec(
+  file: string,
+  invocation: Pick<Invocation, 'readStdin'>,
+  code: ErrorCode = 'spec_invalid',
+): Promise<unknown> {
   const { maxDocumentBytes, readDocument } = await import('@caisson/server/documents');
   const bytes =
     file === '-' ? await invocation.readStdin(maxDocumentBytes) : await readFileUpTo(file, maxDocumentBytes);
@@ -13,20 +17,29 @@ export async function readSpec(file: string, invocation: Pick<Invocation, 'readS
   } catch {
     // A character may be cut in two where reading stopped: then the length is what is wrong.
     if (bytes.byteLength > maxDocumentBytes) text = ' '.repeat(maxDocumentBytes + 1);
-    else throw new CaissonError('spec_invalid', `${describe(file)} is not UTF-8 text`);
+    else throw new CaissonError(code, `${describe(file)} is not UTF-8 text`);
   }
-  return readDocument(text, 'spec_invalid', describe(file));
+  return readDocument(text, code, describe(file));
 }
 
 /** A spec that goes into a request is an object; everything else about it is the normalizer's to judge. */
-export async function readSpecObject(
+export function readSpecObject(
   file: string,
   invocation: Pick<Invocation, 'readStdin'>,
 ): Promise<Record<string, unknown>> {
-  const spec = await readSpec(file, invocation);
+  return readDocumentObject(file, invocation, 'spec_invalid');
+}
+
+/** The same for whatever else is written as such a document. */
+export async function readDocumentObject(
+  file: string,
+  invocation: Pick<Invocation, 'readStdin'>,
+  code: ErrorCode,
+): Promise<Record<string, unknown>> {
+  const spec = await readSpec(file, invocation, code);
   if (typeof spec === 'object' && spec !== null && !Array.isArray(spec)) return spec as Record<string, unknown>;
   const message = 'must be a map of fields';
-  throw new CaissonError('spec_invalid', `${describe(file)} ${message}`, {
+  throw new CaissonError(code, `${describe(file)} ${message}`, {
     problems: [{ path: '$', code: 'wrong_type', message }],
   });
 }

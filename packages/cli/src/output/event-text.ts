@@ -1,11 +1,29 @@
-import type { CaissonEvent } from '@caisson/contract';
+import type { Backend, CaissonEvent, Reason, SelfCheck } from '@caisson/contract';
 import { printable } from './printable.ts';
 
 /** One line for one event: when, about what, what happened, and why. */
 export function eventText(event: CaissonEvent): string {
   const what = event.type.replace(/^caisson\.sandbox\./, '');
-  const parts = [event.time, String(event.position).padStart(6), event.subject, what, detail(event.data)];
+  const parts = [event.time, String(event.position).padStart(6), event.subject, what, detailOf(event)];
   return parts.map(printable).join('  ').trimEnd();
+}
+
+function detailOf({ type, data }: CaissonEvent): string {
+  if (type === 'caisson.sandbox.checked') return checkedText(data as SelfCheck);
+  if (type === 'caisson.sandbox.rerouted') return reroutedText(data as { from: Backend; to: Backend; reason: Reason });
+  return detail(data);
+}
+
+/** Each check with its time; what is wrong, in words. */
+function checkedText({ launchMs, checks }: SelfCheck): string {
+  const found = checks.map(({ name, ok, ms, detail: words }) =>
+    ok === true ? `${name} ${ms} ms` : `${name} ${ok === null ? 'unknown' : 'WRONG'} (${words})`,
+  );
+  return `launched in ${launchMs} ms; ${found.join(', ')}`;
+}
+
+function reroutedText({ from, to, reason }: { from: Backend; to: Backend; reason: Reason }): string {
+  return `${from.driver} on ${from.host} → ${to.driver} on ${to.host}: ${reason.message}`;
 }
 
 function detail(data: CaissonEvent['data']): string {

@@ -1,4 +1,12 @@
-import { type AttemptSummary, isTransient, profileRef, type Sandbox, type SandboxState } from '@caisson/contract';
+import {
+  type AttemptSummary,
+  isTransient,
+  profileRef,
+  type Sandbox,
+  type SandboxRoute,
+  type SandboxState,
+} from '@caisson/contract';
+import { routeText } from './route-text.ts';
 import type { Screen, Tone } from './screen.ts';
 import { type Cell, pairs, table } from './table.ts';
 import { relativeTime } from './time.ts';
@@ -24,7 +32,7 @@ export function sandboxTable(screen: Screen, sandboxes: readonly Sandbox[]): str
   );
 }
 
-export function sandboxText(screen: Screen, sandbox: Sandbox): string {
+export function sandboxText(screen: Screen, sandbox: Sandbox, route?: SandboxRoute): string {
   const { owner, reason } = sandbox;
   const entries: [string, string | Cell][] = [
     ['id', sandbox.id],
@@ -38,6 +46,7 @@ export function sandboxText(screen: Screen, sandbox: Sandbox): string {
     ['profile', sandbox.profile === null ? '-' : profileRef(sandbox.profile)],
     ['driver', sandbox.driver ?? '-'],
     ['host', sandbox.host ?? '-'],
+    ...(route ? [['route', routeText(route)] as [string, string]] : []),
     ['incarnation', String(sandbox.incarnation)],
     ['persistence', sandbox.persistence],
     ['blueprint', sandbox.blueprintDigest],

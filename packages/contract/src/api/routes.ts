@@ -1,9 +1,13 @@
 import { fileRoutes } from './file-routes.ts';
+import { hostRoutes } from './host-routes.ts';
 import { networkRoutes } from './network-routes.ts';
+import { planRoutes } from './plan-routes.ts';
 import { poolRoutes } from './pool-routes.ts';
 import { portRoutes } from './port-routes.ts';
 import { processRoutes } from './process-routes.ts';
+import { profileRoutes } from './profile-routes.ts';
 import type { IsJson, Route } from './route.ts';
+import { routeRoutes } from './route-routes.ts';
 import { sandboxRoutes } from './sandbox-routes.ts';
 import { secretRoutes } from './secret-routes.ts';
 import { snapshotContentRoutes } from './snapshot-content-routes.ts';
@@ -21,7 +25,11 @@ export const routes = {
   ...toolRoutes,
   ...networkRoutes,
   ...portRoutes,
+  ...planRoutes,
   ...poolRoutes,
+  ...profileRoutes,
+  ...routeRoutes,
+  ...hostRoutes,
   ...secretRoutes,
   ...systemRoutes,
 } as const satisfies Record<string, Route>;

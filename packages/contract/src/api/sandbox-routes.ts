@@ -3,6 +3,7 @@ import { eventSchema } from '../events/event.ts';
 import { idSchema } from '../ids.ts';
 import { labelsSchema, nameSchema } from '../names.ts';
 import { inputNameSchema, profileRefSchema, profileSchema, snapshotPolicySchema } from '../profile/profile.ts';
+import { hostNameSchema } from '../routing/host-name.ts';
 import { pageQuery, pageSchema } from './paging.ts';
 import { route } from './route.ts';
 import { attemptSchema, attemptSummarySchema, sandboxSchema, sandboxStateSchema } from './sandbox-shape.ts';
@@ -30,6 +31,7 @@ export const createSandboxSchema = z.strictObject({
   profile: profileRefSchema.optional(),
   inputs: inputsSchema.optional(),
   name: nameSchema.optional().describe('unique within the owner'),
+  host: hostNameSchema.optional().describe('the host that must hold it'),
   project: nameSchema.optional().describe('a project of the key; its own when absent'),
   scope: nameSchema.optional(),
   labels: labelsSchema.optional(),

@@ -3,7 +3,6 @@ import { eventSchema } from '../events/event.ts';
 import { idSchema } from '../ids.ts';
 import { lineSchema, nameSchema } from '../names.ts';
 import { ownerSchema, tenantSchema } from '../owner.ts';
-import { profileSchema } from '../profile/profile.ts';
 import { pageQuery, pageSchema } from './paging.ts';
 import { route, type Scope, scopes } from './route.ts';
 
@@ -48,24 +47,6 @@ export const systemRoutes = {
     query: z.strictObject({ ...pageQuery, project: nameSchema.optional() }),
     responses: { 200: pageSchema(eventSchema) },
     stream: eventSchema,
-  }),
-  'profile.list': route({
-    method: 'GET',
-    path: '/v1/profiles',
-    summary: 'The newest version of each profile',
-    tag: 'profiles',
-    scope: 'read',
-    responses: { 200: z.object({ items: z.array(profileSchema) }) },
-  }),
-  'profile.get': route({
-    method: 'GET',
-    path: '/v1/profiles/{name}',
-    summary: 'One profile with its ancestors folded in',
-    tag: 'profiles',
-    scope: 'read',
-    params: z.strictObject({ name: nameSchema }),
-    query: z.strictObject({ version: z.coerce.number().int().min(1).optional() }),
-    responses: { 200: profileSchema.omit({ extends: true }).extend({ lineage: z.array(z.string()) }) },
   }),
   'spec.normalize': route({
     method: 'POST',

@@ -20,6 +20,23 @@ export const componentErrors = {
     later,
   ),
   no_route: row('unavailable', 'No backend can serve this', 'The context lists the reason of each candidate.'),
+  circuit_open: row(
+    'unavailable',
+    'The backend failed several times and is left alone for a while',
+    'Repeat it in a moment; `caisson doctor` checks the backend.',
+    later,
+  ),
+  host_full: row(
+    'unavailable',
+    'The host has no room for another sandbox',
+    'Destroy some, or repeat it when there is room; `caisson inspect host` tells.',
+    later,
+  ),
+  self_check_failed: row(
+    'failed',
+    'The new sandbox is not what it should be',
+    'The message names the check; `caisson events` has all of them, `caisson doctor` checks the backend.',
+  ),
   guest_failed: row('failed', 'The guest in the sandbox failed', 'Recreate the sandbox; its events have the details.'),
   guest_unreachable: row(
     'unavailable',

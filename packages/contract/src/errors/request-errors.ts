@@ -16,6 +16,11 @@ export const requestErrors = {
   profile_cycle: row('invalid', 'The profile extends itself', 'Break the chain of `extends` that the message names.', {
     status: 422,
   }),
+  profile_exists: row(
+    'conflict',
+    'This version of the profile is there with other content',
+    'A version never changes: raise it, and add that.',
+  ),
   input_missing: row(
     'invalid',
     'The profile needs an input that was not given',

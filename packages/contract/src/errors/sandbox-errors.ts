@@ -131,6 +131,12 @@ export const sandboxErrors = {
     'Relax the requirement that the message names, or choose another driver.',
     { status: 422 },
   ),
+  price_above_ceiling: row(
+    'limit',
+    'It would cost more than the price ceiling',
+    'Raise `route.maxPricePerHourMicros` of the profile, ask for less, or choose another driver.',
+    { status: 422 },
+  ),
   snapshot_exists: row(
     'conflict',
     'The sandbox already has a snapshot of this name',

@@ -6,6 +6,7 @@ import { type SandboxState, sandboxStates } from '../lifecycle/states.ts';
 import type { Standing } from '../lifecycle/transition.ts';
 import { networkRulesSchema } from '../network/policy.ts';
 import { ownerSchema } from '../owner.ts';
+import { backendSchema } from '../routing/route-decision.ts';
 
 /**
  * Events in the shape of CloudEvents 1.0.
@@ -50,6 +51,25 @@ const claimedSchema = z.strictObject({
   pool: z.string().describe('the profile of the warm pool that it was a member of'),
   owner: ownerSchema.describe('whose it is from here on'),
 });
+const reroutedSchema = z.strictObject({
+  from: backendSchema,
+  to: backendSchema,
+  reason: reasonSchema.describe('why the first could not launch it'),
+});
+const selfCheckSchema = z.strictObject({
+  ok: z.boolean(),
+  launchMs: z.number().min(0).describe('from asking the driver to a guest that answers'),
+  checks: z.array(
+    z.strictObject({
+      name: z.enum(['guest', 'workspace', 'disk', 'network', 'clock']),
+      ok: z.boolean().nullable().describe('null where it cannot be told'),
+      ms: z.number().min(0),
+      detail: z.string().max(500),
+    }),
+  ),
+});
+export type SelfCheck = z.infer<typeof selfCheckSchema>;
+
 const networkChangedSchema = z.strictObject({
   revision: z.int().min(1),
   ...networkRulesSchema.pick({ mode: true, allow: true, deny: true }).shape,
@@ -71,6 +91,8 @@ export const eventTypes = {
   'caisson.sandbox.repair': repairSchema,
   'caisson.sandbox.progress': progressSchema,
   'caisson.sandbox.claimed': claimedSchema.describe('a member of a warm pool has its owner now'),
+  'caisson.sandbox.rerouted': reroutedSchema.describe('one backend could not launch it, the next one tries'),
+  'caisson.sandbox.checked': selfCheckSchema.describe('what it found when it looked at itself'),
   'caisson.sandbox.lease': leaseSchema,
   'caisson.sandbox.labels': labelsChangedSchema,
   'caisson.sandbox.network': networkChangedSchema.describe('its network has other rules'),

@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { lineSchema, nameSchema } from '../names.ts';
 import { networkLimitsSchema } from '../network/policy.ts';
+import { hostNameSchema } from '../routing/host-name.ts';
+import { routeStrategies } from '../routing/route-decision.ts';
 
 /**
  * A profile is a named, versioned recipe: defaults of a spec, and what surrounds it (route, lease, limits, snapshots,
@@ -94,9 +96,13 @@ export const poolPolicySchema = z
   .refine((pool) => pool.min <= pool.max, 'min must not be above max');
 
 export const routePolicySchema = z.strictObject({
-  strategy: z.enum(['explicit', 'prefer-self-hosted', 'lowest-cost', 'lowest-latency']).optional(),
+  strategy: z.enum(routeStrategies).optional(),
   drivers: z.array(nameSchema).max(20).optional().describe('candidates in order of preference; absent means all'),
-  hosts: z.array(nameSchema).max(100).optional(),
+  hosts: z
+    .array(hostNameSchema)
+    .max(100)
+    .optional()
+    .describe('in order of preference; others are taken when none of these can, unless the strategy is explicit'),
   maxPricePerHourMicros: z.int().min(0).optional().describe('price ceiling, in micro-units of credit'),
 });
 
@@ -118,6 +124,7 @@ export const profileSchema = z.strictObject({
   pool: poolPolicySchema.optional(),
   route: routePolicySchema.optional(),
   onePerOwner: z.boolean().optional(),
+  selfCheck: z.boolean().optional().describe('a new sandbox looks at itself before it is ready'),
   autoPauseSeconds: seconds.optional(),
   autoResume: z.boolean().optional(),
   priceClass: nameSchema.optional(),

@@ -6,13 +6,17 @@ import { sendBytes } from './byte-answer.ts';
 import { fileHandlers } from './file-handlers.ts';
 import { followLive } from './follow-live.ts';
 import type { Answer, ApiContext, ByteAnswer, Call, Handler, Handlers } from './handler.ts';
+import { hostHandlers } from './host-handlers.ts';
 import type { HttpOptions } from './http-options.ts';
 import { idempotentRequest, runOnce } from './idempotent.ts';
 import { networkHandlers } from './network-handlers.ts';
 import { parseRequest } from './parse-request.ts';
+import { planHandlers } from './plan-handlers.ts';
 import { poolHandlers } from './pool-handlers.ts';
 import { portHandlers } from './port-handlers.ts';
 import { processHandlers } from './process-handlers.ts';
+import { profileHandlers } from './profile-handlers.ts';
+import { routeHandlers } from './route-handlers.ts';
 import { eventHandlers, sandboxHandlers } from './sandbox-handlers.ts';
 import { secretHandlers } from './secret-handlers.ts';
 import { snapshotContentHandlers } from './snapshot-content-handlers.ts';
@@ -34,7 +38,11 @@ const handlers: Handlers = {
   ...portHandlers,
   ...eventHandlers,
   ...networkHandlers,
+  ...planHandlers,
   ...poolHandlers,
+  ...hostHandlers,
+  ...profileHandlers,
+  ...routeHandlers,
   ...secretHandlers,
   ...systemHandlers,
 };

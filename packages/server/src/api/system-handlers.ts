@@ -1,4 +1,4 @@
-import { CaissonError, isId, profileRef, type systemRoutes } from '@caisson/contract';
+import { CaissonError, isId, type systemRoutes } from '@caisson/contract';
 import { blueprintDigest } from '@caisson/workspace-composition/digest';
 import { normalize } from '../sandbox/compose.ts';
 import { requireScope } from '../tenancy/caller.ts';
@@ -8,15 +8,6 @@ import { ok, page } from './sandbox-handlers.ts';
 type SystemRoute = Exclude<keyof typeof systemRoutes, 'event.list'>;
 
 export const systemHandlers: Handlers<SystemRoute> = {
-  'profile.list': async ({ profiles }) => ok({ items: profiles.list() }),
-
-  'profile.get': async ({ profiles }, { params, query }) =>
-    ok(
-      profiles.get(
-        query.version === undefined ? params.name : profileRef({ name: params.name, version: query.version }),
-      ),
-    ),
-
   'spec.normalize': async (_, { body }) => {
     const blueprint = normalize(body.spec, body.sourceRequired);
     return ok({ blueprint, digest: blueprintDigest(blueprint) });

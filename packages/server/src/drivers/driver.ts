@@ -45,6 +45,8 @@ export interface Driver
     Partial<Snapshotting> {
   readonly name: string;
   readonly capabilities: Capabilities;
+  /** The host that it places sandboxes on, where that is not the server's own: an engine elsewhere. */
+  readonly host?: string;
   /** Can it be used here? If not, why, and what would change that. Quick, and without side effects. */
   probe(signal: AbortSignal): Promise<Probe>;
   /** What of the blueprint it cannot do; empty when it can do all of it. Pure. */

@@ -1,16 +1,11 @@
 import type { CaissonEvent } from '@caisson/contract';
 import type { EventFilter } from '../store/events.ts';
 import type { Store } from '../store/store.ts';
-
-/** Events are read from the log in pages of this many: enough to catch up quickly, few enough to hold for a slow reader. */
-const pageSize = 200;
+import { followLog } from './follow-log.ts';
 
 type FeedFilter = Pick<EventFilter, 'tenant' | 'project' | 'subject'>;
 
-/**
- * The log as a live stream. A reader always reads from the log, from its own position; what is committed meanwhile only
- * wakes it up. So a slow reader holds one page in memory and misses nothing.
- */
+/** The log of events as a live stream. */
 export class EventFeed {
   readonly #store: Store;
 
@@ -19,36 +14,16 @@ export class EventFeed {
   }
 
   /** Every event after `after`, then each new one, until the signal. */
-  async *follow(filter: FeedFilter, after: number, signal: AbortSignal): AsyncGenerator<CaissonEvent> {
-    let position = after;
-    let woken = false;
-    let wake = () => {};
-    const unsubscribe = this.#store.onEvent((event) => {
-      if (!matches(filter, event)) return;
-      woken = true;
-      wake();
-    });
-    const abort = () => wake();
-    signal.addEventListener('abort', abort);
-    try {
-      while (!signal.aborted) {
-        woken = false;
-        const page = await this.#store.events.list({ ...filter, after: position, limit: pageSize });
-        for (const event of page) {
-          if (signal.aborted) return;
-          position = event.position;
-          yield event;
-        }
-        if (page.length === pageSize || woken) continue;
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-          if (signal.aborted || woken) resolve();
-        });
-      }
-    } finally {
-      unsubscribe();
-      signal.removeEventListener('abort', abort);
-    }
+  follow(filter: FeedFilter, after: number, signal: AbortSignal): AsyncGenerator<CaissonEvent> {
+    const store = this.#store;
+    const log = {
+      list: (position: number, limit: number) => store.events.list({ ...filter, after: position, limit }),
+      subscribe: (wake: () => void) =>
+        store.onEvent((event) => {
+          if (matches(filter, event)) wake();
+        }),
+    };
+    return followLog(log, after, signal);
   }
 }
 

@@ -8,11 +8,14 @@ import { digestOf } from './digest.ts';
 import { DraftFolder } from './draft-folder.ts';
 import { ImageRecords } from './image-records.ts';
 import { Layers } from './layers.ts';
+import { readImage } from './oci/content.ts';
 import type { ImageSettings } from './oci/image-settings.ts';
-import { parseReference } from './reference.ts';
-import { type RegistryCredentials, readCredentialsFile } from './registry/credentials.ts';
+import { parseReference, type RegistryReference } from './reference.ts';
+import { type RegistryCredential, type RegistryCredentials, readCredentialsFile } from './registry/credentials.ts';
+import { RegistryClient } from './registry/registry-client.ts';
+import { RegistrySource } from './registry/registry-source.ts';
 import { SharedWork } from './shared-work.ts';
-import { debianBase } from './ways/debian.ts';
+import { baseKey, debianBase } from './ways/debian.ts';
 import { hostImage } from './ways/host.ts';
 import { localImage } from './ways/local.ts';
 import { registryImage } from './ways/registry.ts';
@@ -32,6 +35,13 @@ export interface BaseImage extends ImageLayers {
   readonly binds?: readonly { readonly source: string; readonly target: string }[];
   /** Of an image from a registry: the reference with the digest that its tag had. */
   readonly pinned?: string;
+}
+
+/** An image of a registry, by the digest that its reference has now. */
+export interface PinnedImage {
+  readonly kind: 'registry';
+  readonly reference: string;
+  readonly digest: string;
 }
 
 export interface ImagesOptions {
@@ -91,6 +101,28 @@ export class Images {
     return this.#working.run(key, options, (signal, progress) => this.#make(os, credentials, signal, progress));
   }
 
+  /** The digest of a Debian base that is made already. */
+  async keptDebian(release: string | undefined): Promise<string | undefined> {
+    await this.#workshop.drafts.open();
+    return (await this.#workshop.records.readBase(baseKey(findRelease(release))))?.digest;
+  }
+
+  get hasDefaultRegistry(): boolean {
+    return this.#options.defaultRegistry !== undefined;
+  }
+
+  /** What a reference stands for now, by its manifest alone; undefined where more than that would have to be read. */
+  async pin(text: string, signal: AbortSignal): Promise<PinnedImage | undefined> {
+    const reference = parseReference(text, this.#options.defaultRegistry);
+    const { bounds } = this.#workshop;
+    if (reference.kind !== 'registry') return undefined;
+    const { host, repository } = reference;
+    const client = new RegistryClient({ host, repository, credential: await this.#credential(reference, {}) });
+    const source = new RegistrySource(client, reference, bounds);
+    const { rootDigest } = await readImage(source, text, bounds, signal);
+    return { kind: 'registry', reference: `${host}/${repository}:${reference.tag}`, digest: rootDigest };
+  }
+
   /** For whoever takes layers out of here, or brings some. */
   async workshop(): Promise<Workshop & { readonly guestProgram: string }> {
     await this.#workshop.drafts.open();
@@ -144,14 +176,20 @@ export class Images {
   }
 
   async #image(text: string, given: RegistryCredentials, work: Work): Promise<BaseImage> {
-    const { credentialsFile, defaultRegistry, registries, localFolders } = this.#options;
+    const { defaultRegistry, localFolders } = this.#options;
     const reference = parseReference(text, defaultRegistry);
     if (reference.kind !== 'registry') return localImage(text, reference, localFolders, work);
-    if (registries !== undefined && !registries.includes(reference.host))
-      throw new CaissonError('registry_failed', `the registry ${reference.host} is not one that this server asks`, {
+    return registryImage(text, reference, await this.#credential(reference, given), work);
+  }
+
+  /** Only for a registry that may be asked. */
+  async #credential({ host }: RegistryReference, given: RegistryCredentials): Promise<RegistryCredential | undefined> {
+    const { credentialsFile, registries } = this.#options;
+    if (registries !== undefined && !registries.includes(host))
+      throw new CaissonError('registry_failed', `the registry ${host} is not one that this server asks`, {
         hint: `It asks ${registries.join(', ') || 'none'}.`,
       });
     const kept = credentialsFile === undefined ? {} : await readCredentialsFile(credentialsFile);
-    return registryImage(text, reference, given[reference.host] ?? kept[reference.host], work);
+    return given[host] ?? kept[host];
   }
 }

@@ -1,4 +1,5 @@
 import type { EgressRecord, EgressTraffic, EgressUsage, Id } from '@caisson/contract';
+import { followLog } from '../events/follow-log.ts';
 import type { NewEgressRow } from '../store/egress-log.ts';
 import type { Store } from '../store/store.ts';
 import type { EgressDecision, EgressJournal, EgressMoved } from './egress.ts';
@@ -15,7 +16,6 @@ const lastTries = 3;
 const keptRows = 10_000;
 /** The bound is looked at once in so many rows, so that it costs nothing; a log may be longer by a few times this. */
 const lookEvery = 500;
-const pageSize = 200;
 
 type JournalStore = Pick<Store, 'egressLog' | 'egressUsage' | 'sandboxes'>;
 type EgressQuery = { readonly sandbox: Id<'sandbox'>; readonly verdict?: EgressRecord['verdict'] | undefined };
@@ -85,36 +85,13 @@ export class Journal implements EgressJournal {
     return { hosts, totals };
   }
 
-  /** Every record after a position, then each new one, until the signal. A reader holds one page, however slow it is. */
-  async *follow(query: EgressQuery, after: number, signal: AbortSignal): AsyncGenerator<EgressRecord> {
-    let position = after;
-    let woken = false;
-    let wake = () => {};
-    const unsubscribe = this.#subscribe(query.sandbox, () => {
-      woken = true;
-      wake();
-    });
-    const abort = () => wake();
-    signal.addEventListener('abort', abort);
-    try {
-      while (!signal.aborted) {
-        woken = false;
-        const page = await this.#store.egressLog.list({ ...query, after: position, limit: pageSize });
-        for (const record of page) {
-          if (signal.aborted) return;
-          position = record.position;
-          yield record;
-        }
-        if (page.length === pageSize || woken) continue;
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-          if (signal.aborted || woken) resolve();
-        });
-      }
-    } finally {
-      unsubscribe();
-      signal.removeEventListener('abort', abort);
-    }
+  /** Every record after a position, then each new one, until the signal. */
+  follow(query: EgressQuery, after: number, signal: AbortSignal): AsyncGenerator<EgressRecord> {
+    const log = {
+      list: (position: number, limit: number) => this.#store.egressLog.list({ ...query, after: position, limit }),
+      subscribe: (wake: () => void) => this.#subscribe(query.sandbox, wake),
+    };
+    return followLog(log, after, signal);
   }
 
   /** Writes what has come by now; false when the store did not take it, which is then tried again. */

@@ -1,4 +1,12 @@
-import { CaissonError, hasCode, type Id, type Sandbox, type WorkspaceBlueprint } from '@caisson/contract';
+import {
+  CaissonError,
+  hasCode,
+  type Id,
+  type NetworkRules,
+  type Sandbox,
+  type SelfCheck,
+  type WorkspaceBlueprint,
+} from '@caisson/contract';
 import type { CreateRequest, Driver, Instance } from '../drivers/driver.ts';
 import { proxyEnv } from '../network/proxy-ports.ts';
 import type { LaunchSecrets } from '../network/secrets/inside-secrets.ts';
@@ -8,6 +16,7 @@ import { withDeadline } from './deadline.ts';
 import { end, haltOrEnd, keyOf, removeFilesystem } from './end.ts';
 import { withHostDefaults } from './host-defaults.ts';
 import { Progress } from './progress.ts';
+import { selfCheck, selfCheckError } from './self-check.ts';
 import { settleIn } from './settle-in.ts';
 import { unmetNotices } from './unmet.ts';
 import type { WorkContext } from './work-context.ts';
@@ -32,12 +41,20 @@ export async function launch(
 ): Promise<StepChange> {
   const driver = context.driver(sandbox.driver);
   const plan = await planOf(context, driver, sandbox, kept);
+  const backend = { driver: driver.name, host: sandbox.host ?? '' };
+  const { tenant } = sandbox.owner;
+  context.health?.began(backend, tenant);
   try {
     const secrets = await context.secrets?.atLaunch(sandbox, plan.blueprint);
     const { request, notices, image } = await requestOf(context, driver, sandbox, { ...plan, secrets }, signal);
+    // What images and files take says nothing about the backend.
+    const asked = performance.now();
     const instance = await withDeadline('launching', context.deadlines.launchMs, signal, (inner) =>
       begin(driver, request, { ...plan, secrets }, inner),
     );
+    const launchMs = performance.now() - asked;
+    const checked = await look(context, driver, sandbox, plan, launchMs, signal);
+    context.health?.launched(backend, tenant, launchMs);
     context.filesystems?.storage.makeAhead?.();
     const unmet = driver.capabilities.guest ? unmetNotices(plan.blueprint) : [];
     return {
@@ -47,8 +64,10 @@ export async function launch(
       ],
       instance: { driver: driver.name, host: instance.host },
       endAttempt: { state: 'succeeded', image },
+      ...(checked ? { checked } : {}),
     };
   } catch (error) {
+    context.health?.failed(backend, tenant, error);
     // The next server goes on with what a shutdown interrupts; there is nothing to undo.
     if (!hasCode(error, 'shutting_down')) await undo(context, sandbox, plan);
     throw error;
@@ -57,6 +76,8 @@ export async function launch(
 
 interface Plan {
   readonly blueprint: WorkspaceBlueprint;
+  /** That of its rules, which may have changed since it was written. */
+  readonly networkMode: NetworkRules['mode'];
   /** Programs inside are offered the way out. */
   readonly isConnected: boolean;
   /** It begins from the filesystem that was kept for it. */
@@ -81,9 +102,9 @@ async function planOf(
   const blueprint = attempt.blueprint as WorkspaceBlueprint;
   const fromKept = kept !== undefined || (attempt.action === 'start' && sandbox.persistence === 'persistent');
   const { fromSnapshot: snapshot } = attempt;
-  const mode = (await subjects.find(sandbox.id))?.rules.mode ?? 'off';
-  const isConnected = mode !== 'off' && driver.capabilities.networkModes.includes(mode);
-  const common = { blueprint, isConnected, fromKept, kept };
+  const networkMode = (await subjects.find(sandbox.id))?.rules.mode ?? 'off';
+  const isConnected = networkMode !== 'off' && driver.capabilities.networkModes.includes(networkMode);
+  const common = { blueprint, networkMode, isConnected, fromKept, kept };
   if (snapshot === null || fromKept) return { ...common, from: undefined, notices: [] };
   const isFirst = attempt.action === 'restore' || attempt.action === 'fork';
   const inputs = await store.snapshots.inputs(snapshot);
@@ -151,6 +172,29 @@ async function begin(
   const arrival = { sandbox: request.key.sandbox, blueprint, beginsFrom, isConnected } as const;
   await Promise.all([settleIn(guest, arrival, signal), secrets?.settleIn(guest, signal)]);
   return instance;
+}
+
+/** What a new sandbox finds of itself, where its profile wants to know. One that is not what it should be is not kept. */
+async function look(
+  context: WorkContext,
+  driver: Driver,
+  sandbox: Sandbox,
+  { blueprint, networkMode, fromKept }: Plan,
+  launchMs: number,
+  signal: AbortSignal,
+): Promise<SelfCheck | undefined> {
+  if (fromKept || !driver.guest || !context.selfChecks?.(sandbox)) return undefined;
+  const storage = driver.capabilities.storage === 'ours' ? context.filesystems?.storage : undefined;
+  const { diskMiB } = withHostDefaults(blueprint.runtime.resources);
+  const { isolation } = driver.capabilities;
+  const subject = { sandbox: sandbox.id, blueprint, networkMode, diskMiB, isolation, storage };
+  const found = await withDeadline('looking at itself', context.deadlines.inspectMs, signal, async (inner) => {
+    const guest = await driver.guest?.(keyOf(sandbox), inner);
+    return guest && selfCheck(guest, subject, launchMs, inner);
+  });
+  if (!found || found.ok) return found;
+  await context.store.sandboxes.note(sandbox.id, 'caisson.sandbox.checked', found);
+  throw selfCheckError(found);
 }
 
 /**

@@ -35,14 +35,11 @@ export function driverNotices({ autoPauseSeconds }: SandboxPolicy, driver: Drive
 /** What a profile asks for that this version does not do: said on each sandbox, so that nobody relies on it. */
 export function policyNotices(profile: ResolvedProfile | undefined): string[] {
   if (!profile) return [];
-  const { lease, route } = profile;
+  const { lease } = profile;
   const missing: [boolean, string][] = [
     [lease?.idleSeconds !== undefined, 'lease.idleSeconds'],
     [lease?.warnSeconds !== undefined, 'lease.warnSeconds'],
     [profile.priceClass !== undefined, 'priceClass'],
-    [route?.strategy !== undefined, 'route.strategy'],
-    [route?.hosts !== undefined, 'route.hosts'],
-    [route?.maxPricePerHourMicros !== undefined, 'route.maxPricePerHourMicros'],
   ];
   const notices = missing.flatMap(([asked, what]) =>
     asked ? [`\`${what}\` of the profile is not honoured yet.`] : [],

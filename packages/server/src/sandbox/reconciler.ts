@@ -8,6 +8,7 @@ import type { Expiry } from './expiry.ts';
 import { loseIfGone } from './lose.ts';
 import type { Runner } from './runner.ts';
 import type { SnapshotKeeper } from './travel/snapshot-keeper.ts';
+import { isWanted, wantsFilesystem } from './wanted.ts';
 import type { WorkContext } from './work-context.ts';
 
 export interface Repair {
@@ -64,7 +65,12 @@ export class Reconciler {
   /** Looks at one instance at once, because its driver says that it seems to have ended. */
   async look(key: InstanceKey): Promise<Repair | undefined> {
     const sandbox = await this.#store.sandboxes.get(key.sandbox);
-    if (!sandbox || sandbox.incarnation !== key.incarnation || !isWanted(sandbox, key) || sandbox.action)
+    if (
+      !sandbox ||
+      sandbox.incarnation !== key.incarnation ||
+      !isWanted(sandbox, key, sandbox.driver) ||
+      sandbox.action
+    )
       return undefined;
     const reason = await loseIfGone(this.#work, this.#runner, sandbox, this.#abort.signal);
     if (!reason) return undefined;
@@ -82,7 +88,7 @@ export class Reconciler {
       const listing = await this.#list(driver);
       if (!listing) continue;
       const wanted = await this.#findLost(driver, listing, repairs);
-      for (const name of wanted) inUse.add(sandboxOf(name));
+      if (driver.capabilities.storage === 'ours') for (const name of wanted) inUse.add(sandboxOf(name));
       await this.#reap(driver, listing, wanted, repairs);
     }
     await this.#reapFilesystems(inUse, repairs);
@@ -120,12 +126,14 @@ export class Reconciler {
     const wanted = new Set<string>();
     for (const state of ['ready', 'paused'] as const) {
       for await (const sandbox of eachInState(this.#store, state, this.#abort.signal)) {
+        // What another backend has of it is a try that failed there.
+        if (sandbox.driver !== driver.name) continue;
         const name = nameOf(keyOf(sandbox));
         wanted.add(name);
-        if (sandbox.driver === driver.name && state === 'ready' && still.has(name))
+        if (state === 'ready' && still.has(name))
           // What cannot be done now is tried again at the next pass.
           await this.#goOn(driver, sandbox, repairs).catch(() => {});
-        if (sandbox.driver !== driver.name || alive.has(name)) continue;
+        if (alive.has(name)) continue;
         const reason = await loseIfGone(this.#work, this.#runner, sandbox, this.#abort.signal);
         if (reason) repairs.push({ sandbox: sandbox.id, found: reason.message, did: 'repaired' });
       }
@@ -160,9 +168,10 @@ export class Reconciler {
   async #endUnwanted(driver: Driver, key: InstanceKey, found: string, repairs: Repair[]): Promise<void> {
     await this.#runner.whileIdle(key.sandbox, async () => {
       const sandbox = await this.#store.sandboxes.get(key.sandbox);
-      if (sandbox && isWanted(sandbox, key)) return;
+      if (sandbox && isWanted(sandbox, key, driver.name)) return;
       const signal = this.#abort.signal;
-      const current = sandbox && sandbox.state !== 'destroyed' && sandbox.incarnation === key.incarnation;
+      const isItsOwn = sandbox?.driver === driver.name && sandbox.incarnation === key.incarnation;
+      const current = isItsOwn && sandbox.state !== 'destroyed';
       const ended = current
         ? haltOrEnd(this.#work, key, sandbox, signal)
         : end(this.#work, key, { driver: driver.name }, signal);
@@ -184,9 +193,9 @@ export class Reconciler {
     const { sandboxes } = await filesystems.storage.list(this.#abort.signal);
     for (const id of sandboxes.filter((one) => !inUse.has(one))) {
       const wanted = await this.#store.sandboxes.get(id);
-      if (wantsFilesystem(wanted)) continue;
+      if (wantsFilesystem(wanted, this.#drivers)) continue;
       await this.#runner.whileIdle(id, async () => {
-        if (wantsFilesystem(await this.#store.sandboxes.get(id))) return;
+        if (wantsFilesystem(await this.#store.sandboxes.get(id), this.#drivers)) return;
         // What cannot be removed now is tried again at the next pass.
         const { endMs } = this.#work.deadlines;
         const removed = await withDeadline('removing the filesystem', endMs, this.#abort.signal, (inner) =>
@@ -203,19 +212,6 @@ export class Reconciler {
   async #tell({ sandbox, found, did }: Repair): Promise<void> {
     await this.#store.sandboxes.note(sandbox as Id<'sandbox'>, 'caisson.sandbox.repair', { found, did });
   }
-}
-
-/** A stopped or failed sandbox wants no instance; one on its way is its action's own business. */
-function isWanted(sandbox: Sandbox, key: InstanceKey): boolean {
-  if (sandbox.state === 'destroyed') return false;
-  if (sandbox.state === 'stopped' || sandbox.state === 'failed') return false;
-  return sandbox.action !== null || sandbox.state === 'requested' || sandbox.incarnation === key.incarnation;
-}
-
-/** One that has failed is kept for whoever looks into it, until it is recreated or destroyed. */
-function wantsFilesystem(sandbox: Sandbox | undefined): boolean {
-  if (!sandbox || sandbox.state === 'destroyed') return false;
-  return sandbox.state !== 'stopped' || sandbox.persistence === 'persistent';
 }
 
 function sandboxOf(name: string): string {

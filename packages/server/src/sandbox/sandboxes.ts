@@ -10,41 +10,40 @@ import {
   isTransient,
   newId,
   type Owner,
-  type ResolvedProfile,
+  type RouteDecision,
   refusal,
   type Sandbox,
+  type SandboxRoute,
   type SandboxState,
 } from '@caisson/contract';
-import type { Driver } from '../drivers/driver.ts';
 import type { ProfileCatalog } from '../profiles/catalog.ts';
-import { blankProfile } from '../profiles/catalog.ts';
-import { chooseDriver } from '../routing/choose-driver.ts';
+import { canaryProfile } from '../profiles/shipped.ts';
+import { fixedRoute } from '../routing/fixed-route.ts';
+import type { Router } from '../routing/router.ts';
 import type { IdempotentRequest } from '../store/idempotency.ts';
 import type { Limits } from '../store/limits.ts';
-import type { NewSandbox, SandboxFilter } from '../store/sandboxes.ts';
+import type { SandboxFilter } from '../store/sandboxes.ts';
 import type { Store } from '../store/store.ts';
 import { type Caller, canSee, projectOf, requireChange } from '../tenancy/caller.ts';
-import { type Composed, newAttempt } from './compose.ts';
 import { Composer } from './composer.ts';
 import { isLost, loseIfGone } from './lose.ts';
 import { type Outcome, settle } from './outcome.ts';
 import type { WarmPools } from './pools/warm-pools.ts';
-import { driverNotices, limitTtl, policyNotices, policyOf } from './profile-policy.ts';
 import type { Operation, Runner } from './runner.ts';
+import { SandboxMaker, type Wanted } from './sandbox-maker.ts';
 import { pausing } from './work.ts';
 import type { WorkContext } from './work-context.ts';
 
 export interface SandboxesContext {
   readonly work: WorkContext;
   readonly runner: Runner;
-  readonly drivers: readonly Driver[];
+  readonly router: Router;
   readonly profiles: ProfileCatalog;
   readonly limits: Limits;
-  readonly host: string;
   readonly pools?: WarmPools;
 }
 
-type CreateRequest = Omit<CreateSandbox, 'waitSeconds'> & { waitSeconds: number };
+export type CreateRequest = Omit<CreateSandbox, 'waitSeconds'> & { waitSeconds: number };
 type OwnFilter = Omit<SandboxFilter, 'tenant' | 'project'> & { project?: string | undefined };
 
 /** Two clients may go on outrunning each other; this many rounds are an accident, more are a defect. */
@@ -67,16 +66,18 @@ export class Sandboxes {
   readonly #context: SandboxesContext;
   readonly #store: Store;
   readonly #composer = new Composer();
+  readonly #maker: SandboxMaker;
 
   constructor(context: SandboxesContext) {
     this.#context = context;
     this.#store = context.work.store;
+    this.#maker = new SandboxMaker(context);
   }
 
   async create(caller: Caller, request: CreateRequest, idempotency?: IdempotentRequest): Promise<Outcome> {
     const wanted = this.#resolve(caller, request);
     const slot = wanted.profile?.onePerOwner ? wanted.slot : null;
-    return this.#make(wanted, request, slot, idempotency);
+    return this.#maker.make(wanted, request, slot, idempotency);
   }
 
   /** The healthy sandbox of this owner, profile and name: the present one, mended where it must be, or a new one. */
@@ -89,7 +90,7 @@ export class Sandboxes {
       const waitSeconds = Math.max(0, (deadline - Date.now()) / 1000);
       const present = await store.sandboxes.find(wanted.owner, wanted.profileKey, request.name ?? null);
       try {
-        if (!present) return await this.#make(wanted, { ...request, waitSeconds }, wanted.slot, idempotency);
+        if (!present) return await this.#maker.make(wanted, { ...request, waitSeconds }, wanted.slot, idempotency);
         const mended = await this.#mend(present, waitSeconds);
         if (mended) return mended;
         conflicts = 0;
@@ -102,6 +103,11 @@ export class Sandboxes {
       }
     }
     throw new CaissonError('state_changed', 'the sandbox kept changing while it was being ensured');
+  }
+
+  /** Where a create would go, and why. */
+  async explain(caller: Caller, request: CreateRequest): Promise<RouteDecision> {
+    return this.#maker.explain(this.#resolve(caller, request), request);
   }
 
   async get(caller: Caller, id: string): Promise<Sandbox> {
@@ -134,6 +140,16 @@ export class Sandboxes {
     const found = await this.#store.attempts.get(attempt);
     if (found?.sandbox !== sandbox.id) throw new CaissonError('attempt_not_found', `${id} has no attempt ${attempt}`);
     return found;
+  }
+
+  /** The route that it took. One that began from files of another was not routed: it went where those are. */
+  async route(caller: Caller, id: string): Promise<SandboxRoute> {
+    const sandbox = await this.get(caller, id);
+    const { driver, host, attempt } = sandbox;
+    const decided = await this.#store.routes.ofSandbox(sandbox.id);
+    if (decided) return { ...decided.route, attempt: decided.attempt, driver, host };
+    if (attempt === null) throw new CaissonError('attempt_not_found', `${id} has no attempt`);
+    return { ...fixedRoute(sandbox), attempt, driver, host, claimed: false, failedTries: [] };
   }
 
   async recreate(caller: Caller, id: string, waitSeconds: number, idempotency?: IdempotentRequest): Promise<Outcome> {
@@ -234,50 +250,6 @@ export class Sandboxes {
     return { sandbox, settled: !isTransient(sandbox.state) && sandbox.state !== 'requested', created: false };
   }
 
-  async #make(
-    wanted: Wanted,
-    request: CreateRequest,
-    slot: string | null,
-    idempotency?: IdempotentRequest,
-  ): Promise<Outcome> {
-    const { runner, limits, host } = this.#context;
-    const store = this.#store;
-    const { profile, owner, composed } = wanted;
-    await this.#context.work.secrets?.require(owner, composed.blueprint);
-    const route = chooseDriver(this.#context.drivers, composed.blueprint, profile?.route?.drivers);
-    const ttlSeconds = limitTtl(profile, request.ttlSeconds);
-    const policy = policyOf(profile, request);
-    const record: NewSandbox = {
-      id: newId('sandbox'),
-      owner,
-      name: request.name ?? null,
-      slot,
-      profile: profile ? { name: profile.name, version: profile.version } : null,
-      labels: request.labels ?? {},
-      driver: route.driver.name,
-      notices: [...route.notices, ...policyNotices(profile), ...driverNotices(policy, route.driver)],
-      host,
-      blueprintDigest: composed.digest,
-      persistence: composed.blueprint.runtime.persistence,
-      expiresAt: ttlSeconds === undefined ? null : Date.now() + ttlSeconds * 1000,
-      policy,
-    };
-    const attempt = newAttempt('create', composed);
-    const claimed = await this.#context.pools?.claim(record, attempt, idempotency);
-    if (claimed) return { sandbox: claimed, settled: true, created: true };
-    const insert = async () => {
-      if (route.driver.capabilities.storage === 'ours') await this.#context.work.filesystems?.room.require();
-      return (await store.sandboxes.create(record, attempt, limits, idempotency)).sandbox;
-    };
-    const enter = () => runner.enter(record.id, insert, 'create', 'provisioning', {});
-    const operation = await enter().catch(async (error) => {
-      // What was made ahead must not keep out somebody who is here.
-      if (isHostFull(error) && (await this.#context.pools?.giveWay())) return enter();
-      throw error;
-    });
-    return { ...(await settle(this.#store, operation, record.id, request.waitSeconds)), created: true };
-  }
-
   /** The present sandbox made usable, or undefined when it is worth looking again. */
   async #mend(present: Sandbox, waitSeconds: number): Promise<Outcome | undefined> {
     if (present.state === 'requested' || isTransient(present.state)) {
@@ -323,7 +295,7 @@ export class Sandboxes {
   }
 
   #resolve(caller: Caller, request: CreateRequest): Wanted {
-    const given = request.profile ?? (request.spec === undefined ? blankProfile.name : undefined);
+    const given = request.profile ?? (request.spec === undefined ? canaryProfile.name : undefined);
     const profile = given === undefined ? undefined : this.#context.profiles.get(given);
     const composed = this.#composer.compose(profile, request.inputs ?? {}, request.spec ?? {});
     const project = projectOf(caller, request.project);
@@ -336,18 +308,6 @@ export class Sandboxes {
     const slot = JSON.stringify([tenant, project, principal, request.scope ?? null, profileKey, request.name ?? null]);
     return { owner, profile, profileKey, composed, slot };
   }
-}
-
-interface Wanted {
-  readonly owner: Owner;
-  readonly profile: ResolvedProfile | undefined;
-  readonly profileKey: string | null;
-  readonly composed: Composed;
-  readonly slot: string;
-}
-
-function isHostFull(error: unknown): boolean {
-  return hasCode(error, 'max_sandboxes_reached') && error.context.of === 'host';
 }
 
 function refused(sandbox: { id: string; state: SandboxState }, action: ActionName): CaissonError {

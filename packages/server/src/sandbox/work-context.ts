@@ -1,6 +1,8 @@
+import type { Sandbox } from '@caisson/contract';
 import type { Driver } from '../drivers/driver.ts';
 import type { EgressSubjects } from '../network/egress.ts';
 import type { InsideSecrets } from '../network/secrets/inside-secrets.ts';
+import type { BackendHealth } from '../routing/backend-health.ts';
 import type { Store } from '../store/store.ts';
 import type { Filesystems } from './filesystems.ts';
 import type { InFlight } from './in-flight.ts';
@@ -32,6 +34,10 @@ export interface WorkContext {
   readonly deadlines: Deadlines;
   readonly installation: string;
   driver(name: string | null): Driver;
+  /** Whether a new sandbox of this record looks at itself before it is ready. */
+  selfChecks?(sandbox: Sandbox): boolean;
+  /** How backends do: told of each launch. */
+  readonly health?: BackendHealth | undefined;
   readonly stillness: Stillness;
   /** Tools that run. */
   readonly inFlight: InFlight;

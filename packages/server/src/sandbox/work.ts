@@ -3,6 +3,7 @@ import type { Driver, Pausing } from '../drivers/driver.ts';
 import type { StepChange } from '../store/sandboxes.ts';
 import { withDeadline } from './deadline.ts';
 import { end, haltOrEnd, keyOf, removeFilesystem } from './end.ts';
+import { launchSomewhere } from './failover.ts';
 import { launch } from './launch.ts';
 import { rollback } from './travel/rollback.ts';
 import type { WorkContext } from './work-context.ts';
@@ -14,7 +15,7 @@ import type { WorkContext } from './work-context.ts';
 type Work = (context: WorkContext, sandbox: Sandbox, signal: AbortSignal) => Promise<StepChange>;
 
 export const work: Partial<Record<ActionName, Work>> = {
-  create: launch,
+  create: launchSomewhere,
   async recreate(context, sandbox, signal) {
     await context.stillness.take(sandbox.id, signal, async (own) => {
       await end(context, keyOf(sandbox, -1), sandbox, own);

@@ -11,7 +11,6 @@ import { blueprintDigest } from '@caisson/workspace-composition/digest';
 import type { Driver } from '../drivers/driver.ts';
 import { digestOf } from '../images/digest.ts';
 import type { ProfileCatalog } from '../profiles/catalog.ts';
-import { chooseDriver } from '../routing/choose-driver.ts';
 import { normalize } from '../sandbox/compose.ts';
 import type { Filesystems } from '../sandbox/filesystems.ts';
 import type { Snapshots } from '../sandbox/travel/snapshots.ts';
@@ -158,9 +157,13 @@ export class Archives {
     const { spec, resolvedSpec, persistence, policy } = record;
     const blueprint = normalize(resolvedSpec, false);
     const named = drivers.find(({ name }) => name === record.driver);
-    const driver = named ?? chooseDriver(drivers, blueprint).driver;
-    if (driver.capabilities.storage !== 'ours')
-      throw new CaissonError('snapshots_not_available', `the driver ${driver.name} keeps no snapshots`);
+    const driver = named ?? drivers.find((one) => isOurs(one) && one.supports(blueprint).length === 0);
+    if (!driver || !isOurs(driver)) {
+      const why = driver
+        ? `the driver ${driver.name} keeps no snapshots`
+        : 'no driver here takes a sandbox like its own';
+      throw new CaissonError('snapshots_not_available', why);
+    }
     const profile =
       record.profile && profiles.find(record.profile.name, record.profile.version) ? record.profile : null;
     return { spec, resolvedSpec, blueprint, driver: driver.name, persistence, profile, policy, image: { digest, env } };
@@ -177,6 +180,10 @@ export class Archives {
     if (filesystems) return filesystems;
     throw new CaissonError('snapshots_not_available', 'this server has no storage for snapshots');
   }
+}
+
+function isOurs({ capabilities }: Driver): boolean {
+  return capabilities.storage === 'ours';
 }
 
 /** Named by what it is made of here; a name that an archive claims could be that of somebody else's image. */

@@ -1,6 +1,7 @@
 import type { Attempt, AttemptSummary, Id, Reason, ReasonCode } from '@caisson/contract';
 import type { Selectable } from 'kysely';
 import type { Database, Queries } from './database.ts';
+import type { StoredRoute } from './routes.ts';
 import { isoTime, type SandboxRow } from './sandbox-row.ts';
 import type { AttemptTable } from './schema.ts';
 import { statement } from './statement.ts';
@@ -14,6 +15,8 @@ export interface NewAttempt {
   readonly blueprintDigest: string;
   /** The snapshot that its files come from, in place of an image. */
   readonly fromSnapshot?: Id<'snapshot'> | null;
+  /** Why it goes where it goes, where that was decided for it. */
+  readonly route?: StoredRoute;
 }
 
 /** What of its image a sandbox needs besides its files. */
@@ -45,6 +48,7 @@ export async function insertAttempt(tx: Queries, attempt: NewAttempt, row: Sandb
       blueprint: JSON.stringify(attempt.blueprint),
       blueprint_digest: attempt.blueprintDigest,
       from_snapshot: attempt.fromSnapshot ?? null,
+      route: attempt.route ? JSON.stringify(attempt.route) : null,
       started_at: now,
     })
     .execute();
@@ -74,6 +78,7 @@ export async function replaceInputs(tx: Queries, id: string, attempt: NewAttempt
     resolvedSpec: JSON.stringify(attempt.resolvedSpec),
     blueprint: JSON.stringify(attempt.blueprint),
     digest: attempt.blueprintDigest,
+    route: attempt.route ? JSON.stringify({ ...attempt.route, claimed: true }) : null,
   });
 }
 
@@ -84,12 +89,21 @@ interface Inputs {
   readonly resolvedSpec: string;
   readonly blueprint: string;
   readonly digest: string;
+  readonly route: string | null;
 }
 
-const updateInputs = statement((queries, { id, tenant, spec, resolvedSpec, blueprint, digest }: Inputs) =>
+const updateInputs = statement((queries, { id, tenant, spec, resolvedSpec, blueprint, digest, route }: Inputs) =>
   queries
     .updateTable('attempts')
-    .set({ tenant, spec, resolved_spec: resolvedSpec, blueprint, blueprint_digest: digest })
+    .set((eb) => ({
+      tenant,
+      spec,
+      resolved_spec: resolvedSpec,
+      blueprint,
+      blueprint_digest: digest,
+      // Without one of its own, what was decided when it was made ahead stays.
+      route: eb.fn.coalesce(eb.val(route), 'route'),
+    }))
     .where('id', '=', id),
 );
 

@@ -8,11 +8,21 @@ import { warmPool } from './migrations/0004-warm-pool.ts';
 import { network } from './migrations/0005-network.ts';
 import { secrets } from './migrations/0006-secrets.ts';
 import { sharedPorts } from './migrations/0007-shared-ports.ts';
+import { routes } from './migrations/0008-routes.ts';
 
 type Migration = (db: Kysely<unknown>, engine: Engine) => Promise<void>;
 
 /** In order; the version of a database is how many of these it has. Landed ones never change. */
-const migrations: readonly Migration[] = [initial, timeTravel, toolCalls, warmPool, network, secrets, sharedPorts];
+const migrations: readonly Migration[] = [
+  initial,
+  timeTravel,
+  toolCalls,
+  warmPool,
+  network,
+  secrets,
+  sharedPorts,
+  routes,
+];
 
 /**
  * Brings the database to this version, one transaction for each step, so that a step killed half-way is not there at all.

@@ -1,6 +1,5 @@
 import type { ActionName, Id, Owner, ReasonCode, Sandbox, SandboxPolicy, SandboxState } from '@caisson/contract';
 import type { Selectable } from 'kysely';
-import type { NewSandbox } from './sandboxes.ts';
 import type { SandboxTable } from './schema.ts';
 
 export type SandboxRow = Selectable<SandboxTable>;
@@ -47,38 +46,5 @@ export function toSandbox(row: SandboxRow): Sandbox {
     updatedAt: isoTime(row.updated_at),
     readyAt: isoTime(row.ready_at),
     expiresAt: isoTime(row.expires_at),
-  };
-}
-
-export function newRow(sandbox: NewSandbox, attempt: Id<'attempt'>, now: number) {
-  const { owner } = sandbox;
-  return {
-    id: sandbox.id,
-    tenant: owner.tenant,
-    project: owner.project,
-    principal: owner.principal,
-    scope: owner.scope ?? null,
-    name: sandbox.name,
-    slot: sandbox.slot,
-    profile_name: sandbox.profile?.name ?? null,
-    profile_version: sandbox.profile?.version ?? null,
-    state: 'requested',
-    incarnation: 1,
-    sequence: 1,
-    labels: JSON.stringify(sandbox.labels),
-    attempt,
-    driver: sandbox.driver,
-    host: sandbox.host,
-    blueprint_digest: sandbox.blueprintDigest,
-    persistence: sandbox.persistence,
-    notices: JSON.stringify(sandbox.notices),
-    created_at: now,
-    updated_at: now,
-    expires_at: sandbox.expiresAt,
-    policy: JSON.stringify(sandbox.policy),
-    origin_sandbox: sandbox.origin?.sandbox ?? null,
-    origin_snapshot: sandbox.origin?.snapshot ?? null,
-    head: sandbox.head ?? null,
-    pool: sandbox.pool ?? null,
   };
 }

@@ -10,6 +10,7 @@ import {
   type Sandbox,
   type SandboxPolicy,
   type SandboxState,
+  type SelfCheck,
   type Standing,
   type StateChange,
   type Step,
@@ -27,7 +28,8 @@ import { endInstance, insertInstance, type NewInstance } from './instances.ts';
 import { insertLabels } from './labels.ts';
 import { leaveNothing } from './leave-nothing.ts';
 import { type Limits, takePlace } from './limits.ts';
-import { newRow, rowOwner, type SandboxRow, toSandbox } from './sandbox-row.ts';
+import { newRow, rollbackTarget } from './new-sandbox-row.ts';
+import { rowOwner, type SandboxRow, toSandbox } from './sandbox-row.ts';
 import { inheritRules } from './sandbox-rules.ts';
 import { sandboxTransaction } from './sandbox-transaction.ts';
 import { requireSnapshot } from './snapshot-use.ts';
@@ -69,6 +71,8 @@ export interface StepChange {
   readonly rollbackTo?: Id<'snapshot'> | null;
   readonly head?: Id<'snapshot'> | null;
   readonly idempotency?: IdempotentRequest | undefined;
+  /** What it found when it looked at itself: an event of its own, before that of the step. */
+  readonly checked?: SelfCheck;
 }
 
 export interface SandboxFilter {
@@ -153,8 +157,10 @@ export class SandboxStore {
       if (change.instance) await insertInstance(tx, row, change.instance, now);
       if (change.endInstance) await endInstance(tx, row.id, row.incarnation, now);
       if (answer.standing.state === 'destroyed') await leaveNothing(tx, row);
-      return this.#tell(tx, row, seen.state, step.action);
+      const checked = change.checked && (await this.#tellChecked(tx, row, change.checked));
+      return { ...(await this.#tell(tx, row, seen.state, step.action)), checked };
     });
+    if (applied.checked) this.#committed(applied.checked);
     this.#committed(applied.event, applied.sandbox);
     return applied;
   }
@@ -162,7 +168,11 @@ export class SandboxStore {
   /** An event about a sandbox that does not change its state, such as a repair. */
   async note(
     id: Id<'sandbox'>,
-    type: 'caisson.sandbox.repair' | 'caisson.sandbox.progress' | 'caisson.sandbox.secret-used',
+    type:
+      | 'caisson.sandbox.repair'
+      | 'caisson.sandbox.progress'
+      | 'caisson.sandbox.checked'
+      | 'caisson.sandbox.secret-used',
     data: Record<string, unknown>,
   ): Promise<void> {
     const event = await sandboxTransaction(this.#database, async (tx) => {
@@ -291,6 +301,14 @@ export class SandboxStore {
     return rows.map(toSandbox);
   }
 
+  /** Those that stand since before a time, oldest first; of one tenant, or of all but the system. */
+  async aged(before: number, limit: number, tenant?: string): Promise<Sandbox[]> {
+    let query = this.#database.db.selectFrom('sandboxes').selectAll().where('created_at', '<', before);
+    query = query.where('tenant', tenant === undefined ? '<>' : '=', tenant ?? systemOwner.tenant);
+    const rows = await query.where(sql<boolean>`state <> 'destroyed'`).orderBy('created_at').limit(limit).execute();
+    return rows.map(toSandbox);
+  }
+
   /** Those that are somebody's: members of warm pools are counted apart. */
   async countByState(): Promise<Record<string, number>> {
     const rows = await this.#database.db
@@ -316,7 +334,7 @@ export class SandboxStore {
       .set((eb) => ({
         state: next.state,
         action: next.action,
-        sequence: eb('sequence', '+', 1),
+        sequence: eb('sequence', '+', change.checked ? 2 : 1),
         incarnation: eb('incarnation', '+', raised),
         updated_at: now,
         ...(next.state === 'ready' ? { ready_at: now } : {}),
@@ -343,6 +361,20 @@ export class SandboxStore {
     throw new CaissonError(code, `${seen.id} was ${seen.state} and is ${state} now`);
   }
 
+  async #tellChecked(tx: Queries, row: SandboxRow, data: SelfCheck): Promise<CaissonEvent> {
+    const { id, tenant, project, sequence, updated_at: time } = row;
+    const event = {
+      type: 'caisson.sandbox.checked',
+      subject: id,
+      sequence: sequence - 1,
+      tenant,
+      project,
+      time,
+      data,
+    } as const;
+    return this.#events.append(tx, event);
+  }
+
   async #tell(tx: Queries, row: SandboxRow, from: SandboxState | null, cause: ActionName | null): Promise<Applied> {
     const sandbox = toSandbox(row);
     const data: StateChange = {
@@ -365,9 +397,3 @@ export class SandboxStore {
 const getById = statement((queries, { id }: { id: string }) =>
   queries.selectFrom('sandboxes').selectAll().where('id', '=', id),
 );
-
-/** Where one that failed was to lead is remembered until something else is done. */
-function rollbackTarget(action: ActionName, { rollbackTo }: StepChange): { rollback_to?: string | null } {
-  if (rollbackTo !== undefined) return { rollback_to: rollbackTo };
-  return action === 'rollback' ? {} : { rollback_to: null };
-}

@@ -29,6 +29,7 @@ export interface Schema {
   tool_calls: ToolCallTable;
   shared_ports: SharedPortTable;
   ledger: LedgerTable;
+  backends: { driver: string; host: string; launch_us: number; weight_millis: number; measured_at: number };
   sandbox_rules: { sandbox: string; rules: string; revision: number; updated_at: number };
   egress_log: EgressLogTable;
   egress_usage: EgressUsageTable;
@@ -114,6 +115,8 @@ export interface AttemptTable {
   from_snapshot: string | null;
   /** See `AttemptImage`; null until it has succeeded. */
   image: string | null;
+  /** See `StoredRoute`; null where nothing was to be decided. */
+  route: string | null;
   started_at: number;
   ended_at: number | null;
 }

@@ -9,6 +9,7 @@ import { JobStore } from './jobs.ts';
 import { KeyStore } from './keys.ts';
 import { migrate } from './migrate.ts';
 import { PoolStore } from './pools.ts';
+import { RouteStore } from './routes.ts';
 import { SandboxRuleStore } from './sandbox-rules.ts';
 import { SandboxStore } from './sandboxes.ts';
 import { SecretStore } from './secrets.ts';
@@ -23,6 +24,7 @@ export interface Store {
   readonly installation: string;
   readonly sandboxes: SandboxStore;
   readonly attempts: AttemptStore;
+  readonly routes: RouteStore;
   readonly snapshots: SnapshotStore;
   readonly toolCalls: ToolCallStore;
   readonly sharedPorts: SharedPortStore;
@@ -73,6 +75,7 @@ export async function openStore(location: StoreLocation): Promise<Store> {
     events,
     sandboxes: new SandboxStore(database, events, publish),
     attempts: new AttemptStore(database),
+    routes: new RouteStore(database, events, publish),
     snapshots: new SnapshotStore(database, events, publish),
     toolCalls: new ToolCallStore(database),
     sharedPorts: new SharedPortStore(database),

@@ -64,12 +64,15 @@ export class HostStore {
       .execute();
   }
 
-  async list(): Promise<{ name: string; version: string; liveSandboxes: number; seenAt: number }[]> {
+  async list(): Promise<
+    { name: string; version: string; liveSandboxes: number; maxSandboxes: number | null; seenAt: number }[]
+  > {
     const rows = await this.#database.db.selectFrom('hosts').selectAll().orderBy('name').execute();
     return rows.map((row) => ({
       name: row.name,
       version: row.version,
       liveSandboxes: row.live_sandboxes,
+      maxSandboxes: row.max_sandboxes,
       seenAt: row.seen_at,
     }));
   }

@@ -41,10 +41,14 @@ export type FakeStep =
 export interface FakeOptions {
   readonly backend?: FakeBackend;
   readonly name?: string;
+  readonly host?: string;
+  /** All of them when absent. */
+  readonly networkModes?: Capabilities['networkModes'];
 }
 
 export class FakeDriver implements Driver {
   readonly name: string;
+  readonly host?: string;
   readonly capabilities: Capabilities = {
     isolation: 'none',
     storage: 'backend',
@@ -65,6 +69,9 @@ export class FakeDriver implements Driver {
 
   constructor(options: FakeOptions = {}) {
     this.name = options.name ?? 'fake';
+    if (options.host !== undefined) this.host = options.host;
+    const { networkModes } = options;
+    if (networkModes) this.capabilities = { ...this.capabilities, networkModes };
     this.backend = options.backend ?? new FakeBackend();
   }
 
@@ -171,7 +178,12 @@ export class FakeDriver implements Driver {
   }
 
   #instance(key: InstanceKey, owner: Owner): Instance {
-    return { key, owner, host: 'fake', notices: ['The fake driver runs nothing: this sandbox is a record only.'] };
+    return {
+      key,
+      owner,
+      host: this.host ?? 'fake',
+      notices: ['The fake driver runs nothing: this sandbox is a record only.'],
+    };
   }
 
   #reach(): void {

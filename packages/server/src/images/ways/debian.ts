@@ -50,7 +50,7 @@ export async function debianBase(release: DebianRelease, work: Work): Promise<Ba
 }
 
 /** Changes with what goes into the base, but not with where the packages come from. */
-function baseKey(release: DebianRelease): string {
+export function baseKey(release: DebianRelease): string {
   const recipe = digestOf(JSON.stringify(bootstrapArguments(release, { sources: [], settings: [] })));
   return ['debian', release.name, machineArchitecture(), recipe.slice(-12)].join('-');
 }

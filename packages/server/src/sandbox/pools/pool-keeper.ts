@@ -159,7 +159,7 @@ export class PoolKeeper {
     this.wake();
   }
 
-  #recordOf(id: Id<'sandbox'>, pool: WarmPool, { composed, driver, notices, key }: PoolPlan): NewSandbox {
+  #recordOf(id: Id<'sandbox'>, pool: WarmPool, { composed, driver, key }: PoolPlan): NewSandbox {
     return {
       id,
       owner: systemOwner,
@@ -168,8 +168,8 @@ export class PoolKeeper {
       profile: { name: pool.profile.name, version: pool.profile.version },
       labels: {},
       driver: driver.name,
-      notices,
-      host: this.#context.host,
+      notices: [],
+      host: driver.host ?? this.#context.host,
       blueprintDigest: composed.digest,
       persistence: composed.blueprint.runtime.persistence,
       // Nothing happens to a member by itself: it has no lease, and is neither paused nor pruned.

@@ -1,9 +1,12 @@
-import { CaissonError, type Id, type Pool, profileRef, type ResolvedProfile } from '@caisson/contract';
+import { CaissonError, type Id, type Pool, profileRef, type ResolvedProfile, systemOwner } from '@caisson/contract';
 import type { Driver } from '../../drivers/driver.ts';
 import { secretsIn } from '../../network/secrets/inside-secrets.ts';
-import { chooseDriver } from '../../routing/choose-driver.ts';
+import { requireChosen } from '../../routing/no-route.ts';
+import type { Router } from '../../routing/router.ts';
 import type { ClaimableMember, PoolBounds } from '../../store/pools.ts';
 import { type Composed, compose } from '../compose.ts';
+import { policyOf } from '../profile-policy.ts';
+import { routeRequest } from '../route-request.ts';
 import { PoolDemand, wantedSize } from './pool-demand.ts';
 
 /** The first pause after a member could not be made, doubled each time up to the longest. */
@@ -17,7 +20,6 @@ const longestAgeMs = 6 * 3_600_000;
 export interface PoolPlan {
   readonly composed: Composed;
   readonly driver: Driver;
-  readonly notices: readonly string[];
   /** What a member can stand in for. */
   readonly content: string;
   /** The name of the pool in the store: its profile, and the content. */
@@ -49,12 +51,12 @@ export class WarmPool {
   #pauseMs = 0;
   #pausedUntil = 0;
 
-  constructor(profile: ResolvedProfile, bounds: PoolBounds, isSet: boolean, drivers: readonly Driver[]) {
+  constructor(profile: ResolvedProfile, bounds: PoolBounds, isSet: boolean, router: Router) {
     this.profile = profile;
     this.bounds = bounds;
     this.isSet = isSet;
     try {
-      this.plan = planOf(profile, drivers);
+      this.plan = planOf(profile, router);
     } catch (error) {
       // A profile that needs an input, say: it has no pool, and `show` tells why.
       if (!(error instanceof CaissonError)) throw error;
@@ -130,14 +132,17 @@ export class WarmPool {
   }
 }
 
-function planOf(profile: ResolvedProfile, drivers: readonly Driver[]): PoolPlan {
+function planOf(profile: ResolvedProfile, router: Router): PoolPlan {
   const composed = compose(profile, {}, {});
   // A member is launched for nobody: it would have nothing inside of its later owner's secrets.
   if (secretsIn(composed.blueprint).length > 0)
     throw new CaissonError('request_invalid', 'a sandbox with secrets cannot be made before it has an owner');
-  const { driver, notices } = chooseDriver(drivers, composed.blueprint, profile.route?.drivers);
+  const asked = routeRequest(composed.blueprint, profile, policyOf(profile, {}), systemOwner.tenant);
+  const chosen = requireChosen(router.decide(asked, { isLater: true }), {});
+  const driver = router.driverOf(chosen);
+  if (!driver) throw new CaissonError('driver_not_found', `the driver ${chosen.driver} is not installed here`);
   const content = contentOf(driver.name, composed.digest);
-  return { composed, driver, notices, content, key: `${profileRef(profile)} ${content}` };
+  return { composed, driver, content, key: `${profileRef(profile)} ${content}` };
 }
 
 /** Whatever words a request used: with the same driver and digest it gets the same sandbox. */

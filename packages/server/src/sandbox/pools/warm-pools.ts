@@ -1,6 +1,6 @@
 import { type CaissonEvent, type Id, type Pool, profileRef, type Sandbox, systemOwner } from '@caisson/contract';
-import type { Driver } from '../../drivers/driver.ts';
 import type { ProfileCatalog } from '../../profiles/catalog.ts';
+import type { Router } from '../../routing/router.ts';
 import type { NewAttempt } from '../../store/attempts.ts';
 import type { IdempotentRequest } from '../../store/idempotency.ts';
 import type { PoolBounds } from '../../store/pools.ts';
@@ -14,7 +14,7 @@ import { type PoolMember, WarmPool } from './warm-pool.ts';
 const answerMs = 100;
 
 export interface WarmPoolsContext extends PoolKeeperContext {
-  readonly drivers: readonly Driver[];
+  readonly router: Router;
   readonly profiles: ProfileCatalog;
 }
 
@@ -41,12 +41,12 @@ export class WarmPools {
 
   /** Finds what an earlier server left, and begins to fill. */
   async open(): Promise<void> {
-    const { work, profiles, drivers } = this.#context;
+    const { work, profiles, router } = this.#context;
     const set = await work.store.pools.bounds();
     for (const { name } of profiles.list()) {
       const profile = profiles.get(name);
       const bounds = set.get(name) ?? profile.pool;
-      if (bounds) this.#members.pools.set(name, new WarmPool(profile, bounds, set.has(name), drivers));
+      if (bounds) this.#members.pools.set(name, new WarmPool(profile, bounds, set.has(name), router));
     }
     this.#unsubscribe = work.store.onEvent((event) => this.#noticed(event));
     for (const member of await work.store.pools.members()) this.#members.adopt(member);
@@ -92,15 +92,29 @@ export class WarmPools {
 
   /** Bounds for a profile's pool that stand over its own. */
   async set(name: string, bounds: PoolBounds): Promise<Pool> {
-    const { work, profiles, drivers } = this.#context;
+    const { work, profiles, router } = this.#context;
     const profile = profiles.get(name);
     await work.store.pools.setBounds(name, bounds);
-    const pool = this.#members.pools.get(name) ?? new WarmPool(profile, bounds, true, drivers);
+    const pool = this.#members.pools.get(name) ?? new WarmPool(profile, bounds, true, router);
     pool.bounds = bounds;
     pool.isSet = true;
     this.#members.pools.set(name, pool);
     this.#keeper.wake();
     return pool.show(Date.now());
+  }
+
+  /** A profile has a new version: its pool is of that from here on, and members of the old one are ended. */
+  async renew(name: string): Promise<void> {
+    const { work, profiles, router } = this.#context;
+    const profile = profiles.get(name);
+    const old = this.#members.pools.get(name);
+    if (old && profileRef(old.profile) === profileRef(profile)) return;
+    const set = (await work.store.pools.bounds()).get(name);
+    const bounds = set ?? profile.pool;
+    for (const { id } of [...(old?.ready ?? [])]) this.#members.dismiss(id);
+    if (bounds) this.#members.pools.set(name, new WarmPool(profile, bounds, set !== undefined, router));
+    else this.#members.pools.delete(name);
+    this.#keeper.wake();
   }
 
   /** Its own profile's first: what is asked for by other words is a neighbour's. */

@@ -135,7 +135,8 @@ export class Branches {
       labels: place.labels ?? {},
       driver: inputs.driver,
       notices: [],
-      host,
+      // Where its files are.
+      host: work.driver(inputs.driver).host ?? host,
       blueprintDigest: snapshot.blueprintDigest,
       persistence: inputs.persistence,
       expiresAt: ttlSeconds === undefined ? null : Date.now() + ttlSeconds * 1000,
