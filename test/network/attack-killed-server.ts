@@ -43,6 +43,7 @@ export function describeKilledServer(under: NetworkUnderAttack): void {
 
       const get = (): Promise<SandboxHandle> => world.client().sandboxes.get(sandbox.id);
       await (await get()).network.set({ mode: 'allowlist', allow: ['other.test'] });
+      await expect.poll(() => outside.open.size).toBe(0);
       const last = beats();
       await world.kill();
       await start();
