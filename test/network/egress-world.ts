@@ -13,6 +13,8 @@ export interface EgressWorldOptions {
   readonly rules?: Partial<NetworkRules>;
   /** Names and their addresses. */
   readonly names?: Readonly<Record<string, readonly string[]>>;
+  /** In place of `names`. */
+  readonly resolve?: (name: string) => Promise<readonly string[]>;
   /** What of the closed ranges is open; loopback when absent. */
   readonly open?: readonly string[];
   readonly secrets?: EgressSecrets;
@@ -95,7 +97,7 @@ export class EgressWorld {
       resolver: {
         resolve: async (name) => {
           this.asked.push(name);
-          return this.names[name] ?? [];
+          return options.resolve?.(name) ?? this.names[name] ?? [];
         },
       },
       closed: new ClosedAddresses(options.open ?? ['127.0.0.0/8'], () => []),

@@ -7,7 +7,11 @@ import type { Socket } from 'node:net';
  */
 export function trackSilentConnections(server: Server): () => void {
   const silent = new Set<Socket>();
+  const seen = new WeakSet<Socket>();
   server.on('connection', (socket: Socket) => {
+    // One that is read again after an offer that was ignored comes here again.
+    if (seen.has(socket)) return;
+    seen.add(socket);
     silent.add(socket);
     socket.once('close', () => silent.delete(socket));
   });

@@ -29,10 +29,10 @@ export function createPreviewServer(door: PreviewDoor): Server {
     },
   );
   server.on('upgrade', (request: IncomingMessage, stream: Duplex, head: Buffer) => {
-    stream.on('error', () => {});
     const target = door.find(request, true);
+    if (target && isIdleOffer(request)) return ignoreUpgrade(server, request, stream, head);
+    stream.on('error', () => {});
     if (!target) return stream.destroy();
-    if (isIdleOffer(request)) return ignoreUpgrade(server, request, stream, head);
     door.upgrade(target, request, stream, head);
   });
   server.on('clientError', (_, socket) => {

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { readClientHello } from './client-hello.ts';
 
 const u16 = (value: number) => Buffer.from([value >> 8, value & 255]);
@@ -34,6 +34,15 @@ test('the name is found, whatever records it is cut into', () => {
 test('a part of a hello needs more, and is never taken for a whole one', () => {
   const bytes = hello([nameExtension('example.com')], 50);
   for (let size = 0; size < bytes.length; size += 1) expect(readClientHello(bytes.subarray(0, size))).toBe('more');
+});
+
+test('a hello in a record for each of its bytes is put together once, however long it says it is', () => {
+  const byte = (value: number) => [22, 3, 1, 0, 1, value];
+  const bytes = Buffer.from([1, 0, 0xff, 0xf0, ...Array(10_000).fill(0)].flatMap(byte));
+  const concat = vi.spyOn(Buffer, 'concat');
+  expect(readClientHello(bytes)).toBe('more');
+  expect(concat.mock.calls.length).toBeLessThan(3);
+  concat.mockRestore();
 });
 
 test('a hello without a name, and one that hides it, say so', () => {

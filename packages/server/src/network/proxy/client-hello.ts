@@ -26,11 +26,11 @@ export function readClientHello(bytes: Buffer): ReadHello {
   return found ?? 'malformed';
 }
 
-/** The first handshake message, put together from its records. */
+/** The first handshake message, put together from its records. Once through them: there may be one for each byte. */
 function handshakeOf(bytes: Buffer): Buffer | 'more' | 'malformed' {
   const pieces: Buffer[] = [];
   let size = 0;
-  let wanted = 4;
+  let wanted: number | undefined;
   for (let at = 0; ; ) {
     if (bytes.length - at < 5) return isPrefix(bytes, at) ? 'more' : 'malformed';
     const length = bytes.readUInt16BE(at + 3);
@@ -39,13 +39,13 @@ function handshakeOf(bytes: Buffer): Buffer | 'more' | 'malformed' {
     pieces.push(piece);
     size += piece.length;
     at += 5 + length;
-    if (size >= 4) {
-      const head = pieces.length === 1 ? piece : Buffer.concat(pieces);
+    if (wanted === undefined && size >= 4) {
+      const head = Buffer.concat(pieces);
       if (head[0] !== clientHelloMessage) return 'malformed';
       wanted = 4 + head.readUIntBE(1, 3);
       if (wanted > helloMax) return 'malformed';
-      if (size >= wanted) return head.subarray(4, wanted);
     }
+    if (wanted !== undefined && size >= wanted) return Buffer.concat(pieces).subarray(4, wanted);
     if (at > bytes.length) return 'more';
   }
 }

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { Duplex } from 'node:stream';
 import type { EgressProtocol } from '../egress.ts';
 
@@ -15,6 +16,7 @@ export class Client {
   #working = 0;
   #restsSince = performance.now();
   #hasWorked = false;
+  #left: AbortController | undefined;
 
   constructor(stream: Duplex, protocol: EgressProtocol) {
     this.stream = stream;
@@ -27,6 +29,19 @@ export class Client {
     // What is at work on it counts for the one that is known to the gate.
     same.work = () => this.work();
     return same;
+  }
+
+  /** Aborted when it is over: what is done for it alone ends with it. */
+  get left(): AbortSignal {
+    if (!this.#left) {
+      const left = new AbortController();
+      this.#left = left;
+      // One for each of its requests that is being dialled for.
+      setMaxListeners(0, left.signal);
+      if (this.stream.destroyed) left.abort();
+      else this.stream.once('close', () => left.abort());
+    }
+    return this.#left.signal;
   }
 
   /** How many of its requests are on their way. */

@@ -24,6 +24,21 @@ test.each([
   [`GET /${'x'.repeat(20_000)}`, 'other'],
   ['\x16\x03', 'more'],
   ['\x16\x04\x01\x00\x05', 'tls'],
+  // Before its hello an alert, or a change of ciphers; and a hello in the form of SSL 2.
+  ['\x15\x03\x01\x00\x02\x01\x5a', 'tls'],
+  ['\x14\x03\x03\x00\x01\x01', 'tls'],
+  ['\x15', 'more'],
+  ['\x15\x04', 'other'],
+  ['\x80\x2e\x01\x03\x03\x00\x15', 'tls'],
+  ['\x80\x2e\x01', 'more'],
+  ['\x80\x2e\x02', 'other'],
+  // White space that some servers skip or take for a space.
+  [' GET / HTTP/1.1\r\n', 'http'],
+  ['\x0b\x0cGET / HTTP/1.1\r\n', 'http'],
+  ['GET\x0b/\x0bHTTP/1.1\r\n', 'http'],
+  ['GET /\r HTTP/1.1\r\n', 'http'],
+  ['GET /\rX', 'more'],
+  ['GET /\0X', 'more'],
 ])('%j is the beginning of %s', (text, kind) => {
   expect(look(text)).toBe(kind);
 });

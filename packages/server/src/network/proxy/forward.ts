@@ -119,6 +119,12 @@ class Exchange {
       upstream.once('socket', (socket) => this.#connected(socket, upstream));
       upstream.once('continue', () => this.#res.writeContinue());
       upstream.once('response', (response) => this.#answered(response));
+      // Without a listener Node would end the connection and tell nobody.
+      upstream.once('upgrade', (_, socket) => {
+        socket.destroy();
+        const detail = 'It answered with a protocol that nobody asked for.';
+        this.#finish({ why: 'unreachable', target: this.#passage.target, detail });
+      });
       const { head, framing } = this.#outgoing;
       account.sent(head.method.length + head.target.length + 12 + sizeOf([...head.fields]));
       if (framing === 'none') upstream.end();

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Id } from '@caisson/contract';
 import { Names } from '../dial/names.ts';
 import type {
@@ -20,6 +21,8 @@ import { UpstreamPool } from './upstream-pool.ts';
 
 /** Where the rules say nothing. As many as one busy sandbox needs, and few enough for hundreds of them. */
 const connectionsDefault = 512;
+/** For what was sent too fast a client waits so long, and is told to come again where it would be longer. */
+const restMaxMs = 30_000;
 /** Addresses of one name that are tried. */
 const triedMax = 8;
 
@@ -72,6 +75,8 @@ export class Gate {
   readonly #names: Names;
   readonly #meter: Meter;
   readonly #passages = new Set<Passage>();
+  /** Requests and connections that are being decided: each holds its head in memory. */
+  #beginning = 0;
   #standing: Standing | undefined;
   #reading: Promise<Standing | undefined> | undefined;
   #generation = 0;
@@ -139,6 +144,16 @@ export class Gate {
     if (!standing) return { why: 'network_off', target, detail: 'Its rules cannot be read.' };
     const before = this.#mayBegin(standing, target);
     if (before) return before;
+    this.#beginning += 1;
+    try {
+      return await this.#resolved(target);
+    } finally {
+      this.#beginning -= 1;
+    }
+  }
+
+  async #resolved(target: Target): Promise<Candidates | Refused> {
+    if (this.#meter.restMs >= 1 && !(await this.#rested())) return { why: 'rate_limit', target };
     const { host } = target;
     const addresses = host.kind === 'address' ? [host.address] : await this.#names.addresses(host.name);
     if (addresses === undefined) return { why: 'rate_limit', target, detail: 'Too many names are being looked up.' };
@@ -146,6 +161,16 @@ export class Gate {
     const now = this.#standing ?? (await this.standing());
     if (!now) return { why: 'network_off', target, detail: 'Its rules cannot be read.' };
     return allowedOf(now.rules, target, addresses);
+  }
+
+  /** Whether what was sent too fast is paid for, soon. */
+  async #rested(): Promise<boolean> {
+    const latest = performance.now() + restMaxMs;
+    for (let rest = this.#meter.restMs; rest >= 1; rest = this.#meter.restMs) {
+      if (this.#isClosed || performance.now() + rest > latest) return false;
+      await delay(rest, undefined, { ref: false });
+    }
+    return true;
   }
 
   #mayBegin({ subject, rules }: Standing, target: Target): Refused | undefined {
@@ -156,7 +181,7 @@ export class Gate {
     const connections = subject.rules.limits.connections ?? connectionsDefault;
     // Those that came before the rules were known count too; and one client may have several requests on their way, but
     // not without end.
-    const hasRoom = this.clients.size <= connections && this.#passages.size < 2 * connections;
+    const hasRoom = this.clients.size <= connections && this.#passages.size + this.#beginning < 2 * connections;
     return hasRoom ? undefined : { why: 'connection_limit', target };
   }
 

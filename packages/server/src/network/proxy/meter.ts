@@ -50,6 +50,11 @@ export class Meter {
     return this.#openings === undefined || this.#openings.tryTake(performance.now());
   }
 
+  /** For how many milliseconds nothing new may begin: what begins sends a head whole, at any speed. */
+  get restMs(): number {
+    return this.#bytes?.restMs(performance.now()) ?? 0;
+  }
+
   /** So many bytes moved; answers for how many milliseconds whoever moved them must rest. */
   moved(bytes: number): number {
     this.#sinceAsked += bytes;

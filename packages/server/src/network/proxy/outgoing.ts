@@ -38,7 +38,8 @@ export async function outgoing(visit: Visit, req: IncomingMessage): Promise<Outg
     target: path,
     fields: [['Host', host], ...passedOn(fields).filter(([name]) => name.toLowerCase() !== 'host')],
   };
-  const wanted = { target, addresses: found.addresses, servername, spare: fixed?.spare };
+  const { left } = visit.client;
+  const wanted = { target, addresses: found.addresses, servername, spare: fixed?.spare, left };
   const secrets = fixed?.secrets && (await presentSecrets(visit, target));
   if (fixed?.secrets && !secrets) return { why: 'rules_changed', target, detail: 'It has lost its secrets.' };
   const applied = withSecrets(visit, plain, secrets);

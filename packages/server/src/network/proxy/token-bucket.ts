@@ -25,6 +25,11 @@ export class TokenBucket {
     return this.#left >= 0 ? 0 : (-this.#left / this.#perSecond) * 1000;
   }
 
+  /** For how many milliseconds nothing more may be. */
+  restMs(now: number): number {
+    return this.spend(0, now);
+  }
+
   #refill(now: number): void {
     if (now <= this.#at) return;
     this.#left = Math.min(this.#perSecond, this.#left + ((now - this.#at) / 1000) * this.#perSecond);

@@ -12,8 +12,6 @@ import { endTls } from './terminate.ts';
 import type { Spare } from './upstream-pool.ts';
 import type { Visit } from './visit.ts';
 
-/** All addresses of a target together. */
-const dialMs = 30_000;
 /** From a client's first byte to the end of what tells us what it speaks. */
 const lookMs = 10_000;
 
@@ -24,10 +22,10 @@ export interface Reached {
 }
 
 /** Decides and dials. */
-export async function reach({ gate }: Visit, target: Target): Promise<Reached | Refused> {
+export async function reach({ gate, client }: Visit, target: Target): Promise<Reached | Refused> {
   const found = await gate.candidates(target);
   if ('why' in found) return found;
-  const upstream = await dialFirst(found.addresses, target.port, AbortSignal.timeout(dialMs));
+  const upstream = await dialFirst(found.addresses, target.port, client.left);
   if (!upstream) return { why: 'unreachable', target, address: found.addresses[0] };
   const refused = await gate.confirm(target, upstream.address);
   if (!refused) return { target, rule: found.rule, upstream };

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { type Fields, pairsOf, passedOn } from './fields.ts';
+import { type Fields, pairsOf, passedOn, sizeOf } from './fields.ts';
 import { bind, endWith, flow } from './flow.ts';
 import { refusedBy, send } from './forward.ts';
 import { outgoing, passageOf } from './outgoing.ts';
@@ -36,6 +36,8 @@ export async function upgrade(visit: Visit, req: IncomingMessage, stream: Duplex
     request.destroy();
   });
   const { account } = passage;
+  const { head } = prepared;
+  account.sent(head.method.length + head.target.length + 12 + sizeOf([...head.fields]));
   let isAnswered = false;
   request.once('socket', (socket) => {
     passage.address = gate.pool.addressOf(socket);
@@ -48,6 +50,11 @@ export async function upgrade(visit: Visit, req: IncomingMessage, stream: Duplex
   });
   request.once('upgrade', (response, upstream, first) => {
     isAnswered = true;
+    if (!isWebSocket) {
+      upstream.destroy();
+      return refuse({ why: 'unreachable', target, detail: 'It answered with a protocol that nobody asked for.' });
+    }
+    account.received(sizeOf(pairsOf(response.rawHeaders)) + 20);
     stream.write(headBytes(response, pairsOf(response.rawHeaders)));
     if (first.length > 0) upstream.unshift(first);
     if (early.length > 0) stream.unshift(early);
@@ -63,6 +70,7 @@ export async function upgrade(visit: Visit, req: IncomingMessage, stream: Duplex
     isAnswered = true;
     // No parser holds this connection any more, so its end is the end of the answer.
     const fields = passedOn(pairsOf(response.rawHeaders));
+    account.received(sizeOf(fields) + 20);
     stream.write(headBytes(response, [...fields, ['Connection', 'close']]));
     response.on('error', () => stream.destroy());
     flow(response, stream, account.received);

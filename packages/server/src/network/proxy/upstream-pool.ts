@@ -10,8 +10,8 @@ import type { Trust } from './trust.ts';
 /** Servers close idle connections after five seconds and more; whoever is earlier never writes into a closed one. */
 const idleMs = 4_000;
 const idleMax = 32;
-/** All addresses together. */
-const dialMs = 30_000;
+/** To all targets together: who asks as many names as there are must not keep a descriptor for each. */
+const idleOfAllMax = 64;
 const handshakeMs = 10_000;
 
 /** A connection that was made for its target already. It is taken once. */
@@ -26,6 +26,8 @@ export interface Wanted {
   /** The name to begin TLS with; plain when absent. */
   readonly servername?: string | undefined;
   readonly spare?: Spare | undefined;
+  /** Aborted when its client is gone: a host that does not answer is dialled for nobody. */
+  readonly left: AbortSignal;
 }
 
 export interface PoolGate {
@@ -69,6 +71,14 @@ export class UpstreamPool extends Agent {
     const { wanted } = options as { wanted: Wanted };
     const { host, port } = wanted.target;
     return `${wanted.servername ?? ''}|${host.kind === 'name' ? host.name : host.address}|${port}`;
+  }
+
+  /** Node calls it when an answer is over, before the connection waits for the next request. */
+  override keepSocketAlive(socket: Duplex): boolean {
+    let idle = 0;
+    for (const waiting of Object.values(this.freeSockets)) idle += waiting?.length ?? 0;
+    // Its types say that nothing comes back; Node closes the connection unless it is true.
+    return idle < idleOfAllMax && (super.keepSocketAlive(socket) as unknown as boolean);
   }
 
   /** Node calls it where there is none. */
@@ -115,13 +125,13 @@ export class UpstreamPool extends Agent {
     return ready;
   }
 
-  async #dial({ spare, addresses, target }: Wanted) {
+  async #dial({ spare, addresses, target, left }: Wanted) {
     const made = spare?.socket;
     if (spare) spare.socket = undefined;
     const isFit = made && addresses.includes(made.address) && !made.socket.destroyed && !made.socket.readableEnded;
     if (isFit) return made;
     made?.socket.destroy();
-    return dialFirst(addresses, target.port, AbortSignal.timeout(dialMs));
+    return dialFirst(addresses, target.port, left);
   }
 
   /** TLS to the host that the certificate must be for. */
