@@ -1,6 +1,15 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { kill } from 'node:process';
@@ -139,6 +148,7 @@ async function importTools(engine: Engine, more: readonly string[]): Promise<str
   const libraries = execFileSync('ldd', found, { encoding: 'utf8' }).match(/\/\S+\.so\S*/g) ?? [];
   const folder = mkdtempSync(join(tmpdir(), 'csn-tools-'));
   for (const name of ['etc', 'tmp', 'root', 'home', 'run', 'var', 'proc', 'sys', 'dev']) mkdirSync(join(folder, name));
+  chmodSync(join(folder, 'tmp'), 0o1777);
   writeFileSync(join(folder, 'etc', 'passwd'), 'root:x:0:0:root:/root:/bin/sh\n');
   writeFileSync(join(folder, 'etc', 'group'), 'root:x:0:\n');
   const all = [...new Set([...found, ...libraries])];

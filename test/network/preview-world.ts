@@ -1,11 +1,21 @@
 import { Caisson, type OpenedPort, type SandboxHandle } from '@caisson/sdk';
 import { WebSocket } from 'ws';
 import { SandboxWorld } from '../chaos/sandbox-world.ts';
+import { whyNoRuntime } from '../conformance/oci-world.ts';
 import { request } from '../e2e/unix-request.ts';
+import { type EngineName, type RealEngine, startEngine, whyNoEngine } from '../real-engine.ts';
 import { previewApp } from './preview-app.ts';
 import { type Visit, type Visited, visit } from './visit.ts';
 
-export type PreviewRuntime = 'runc' | 'runsc';
+/** What sandboxes run on: a runtime of ours, or an engine. */
+export type PreviewRuntime = 'runc' | 'runsc' | EngineName;
+
+const isEngine = (runtime: PreviewRuntime): runtime is EngineName => runtime === 'docker' || runtime === 'podman';
+
+/** Why there is no such runtime here; undefined when there is one. */
+export function whyNoPreviews(runtime: PreviewRuntime): string | undefined {
+  return isEngine(runtime) ? whyNoEngine(runtime) : whyNoRuntime(runtime);
+}
 
 const acme = { tenant: 'acme', project: 'web', principal: 'ada', scope: 'use' };
 
@@ -14,6 +24,7 @@ export class PreviewWorld {
   readonly runtime: PreviewRuntime;
   readonly world = new SandboxWorld();
   readonly keys: Record<string, string> = {};
+  #engine: RealEngine | undefined;
 
   constructor(runtime: PreviewRuntime) {
     this.runtime = runtime;
@@ -21,7 +32,10 @@ export class PreviewWorld {
 
   /** `more`: what else `caisson serve` is given. */
   async start(more: readonly string[] = []): Promise<void> {
-    await this.world.start(more);
+    if (isEngine(this.runtime)) {
+      this.#engine = await startEngine(this.runtime, ['node']);
+      await this.world.start([...more, `--${this.runtime}-host`, this.#engine.host], [this.runtime]);
+    } else await this.world.start(more);
     const owners = {
       ada: acme,
       looker: { ...acme, principal: 'eve', scope: 'read' },
@@ -36,6 +50,7 @@ export class PreviewWorld {
     for await (const sandbox of this.client().sandboxes.list()) all.push(sandbox);
     await Promise.all(all.map((sandbox) => sandbox.destroy()));
     await this.world.close();
+    await this.#engine?.close();
   }
 
   client(key = 'ada'): Caisson {
@@ -45,15 +60,18 @@ export class PreviewWorld {
 
   /** A sandbox in which the programs of these tests listen already. */
   async sandbox(options: { autoResume?: boolean } = {}): Promise<SandboxHandle> {
-    const runtime = { ociRuntime: this.runtime, network: { mode: 'off' } };
-    const spec = { source: { kind: 'none' }, os: 'host', runtime };
+    const network = { mode: 'off' };
+    const source = { kind: 'none' };
+    const spec = isEngine(this.runtime)
+      ? { source, os: { family: 'image', reference: 'localhost/tools:latest' }, runtime: { network } }
+      : { source, os: 'host', runtime: { ociRuntime: this.runtime, network } };
     const sandbox = await this.client().sandboxes.create({ spec, autoResume: options.autoResume ?? true });
     await this.listen(sandbox);
     return sandbox;
   }
 
   async listen(sandbox: SandboxHandle): Promise<void> {
-    await sandbox.processes.start(['/usr/bin/node', '-e', previewApp], { tags: ['app'] });
+    await sandbox.processes.start(['node', '-e', previewApp], { tags: ['app'] });
     await sandbox.ports.wait(3000, { timeoutSeconds: 30 });
     await sandbox.ports.wait(3001, { timeoutSeconds: 30 });
   }
