@@ -180,12 +180,29 @@ describe.each(['docker', 'podman'] as const)('the network of sandboxes on %s', (
     expect(await visit({ url: at(share, '/a'), headers })).toMatchObject({ status: 200, text: 'page /a' });
   });
 
-  test('sandboxes are made ahead, and one that is taken has the rules of its owner', async () => {
+  test('sandboxes are made ahead, of what the image is now, and have the rules of those who take them', async () => {
+    const signal = AbortSignal.timeout(60_000);
+    const containers = async () => {
+      const { body } = await real.engine.call<{ Id: string }[]>('GET', '/containers/json', { signal });
+      return body.map(({ Id }) => Id);
+    };
+    const isReady = async () => (await caisson.pools.list()).find(({ profile }) => profile === 'warm@1')?.ready === 1;
+    const patience = { timeout: 15_000 * slowness };
+    const before = await containers();
     await caisson.pools.set('warm', { min: 1, max: 1 });
-    const poolNow = async () => (await caisson.pools.list()).find(({ profile }) => profile === 'warm@1');
-    await expect.poll(async () => (await poolNow())?.ready, { timeout: 30_000 * slowness }).toBe(1);
+    await expect.poll(isReady, patience).toBe(true);
+    const [old = ''] = (await containers()).filter((id) => !before.includes(id));
+
+    await sh('echo new > /marker');
+    const query = { container: before[0], repo: 'localhost/tools', tag: 'latest' };
+    await real.engine.call('POST', '/commit', { query, body: {}, signal });
+    server = await server.restart();
+    caisson = new Caisson({ baseUrl: server.url });
+    await expect.poll(async () => (await containers()).includes(old), patience).toBe(false);
+    await expect.poll(isReady, patience).toBe(true);
     const taken = await caisson.sandboxes.create({ profile: 'warm' });
-    expect(await poolNow()).toMatchObject({ taken: 1, misses: 0 });
+    expect((await caisson.pools.list())[0]).toMatchObject({ taken: 1, misses: 0 });
+    expect(await sh('cat /marker', taken)).toBe('new\n');
     expect(await bothSides(taken)).toEqual(['200', '403']);
     await caisson.pools.set('warm', { min: 0, max: 0 });
     await taken.destroy();
