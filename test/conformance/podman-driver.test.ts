@@ -2,6 +2,7 @@ import { afterAll } from 'vitest';
 import { type RealEngine, startEngine, whyNoEngine } from '../real-engine.ts';
 import { describeDriver } from './describe-driver.ts';
 import { engineWorld } from './engine-world.ts';
+import { isForEachRun } from './podman-laws.ts';
 
 let starting: Promise<RealEngine> | undefined;
 const engine = () => {
@@ -10,4 +11,7 @@ const engine = () => {
 };
 afterAll(async () => (await starting)?.close());
 
-describeDriver('podman', async () => engineWorld(await engine()), { missing: whyNoEngine('podman') });
+describeDriver('podman', async () => engineWorld(await engine()), {
+  missing: whyNoEngine('podman'),
+  only: isForEachRun,
+});

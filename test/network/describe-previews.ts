@@ -288,8 +288,7 @@ export function describePreviews({ runtime, bytes }: PreviewSuite): void {
       await kept.recreate();
       await world.listen(kept);
       expect((await visit({ url: location, headers: { cookie } })).status).toBe(200);
-      await world.world.stop();
-      await world.world.start();
+      await world.restart();
       expect((await visit({ url: location, headers: { cookie } })).status).toBe(200);
       expect((await enter(link.url ?? '')).first.status).toBe(303);
       await kept.destroy();

@@ -32,10 +32,8 @@ export class PreviewWorld {
 
   /** `more`: what else `caisson serve` is given. */
   async start(more: readonly string[] = []): Promise<void> {
-    if (isEngine(this.runtime)) {
-      this.#engine = await startEngine(this.runtime, ['node']);
-      await this.world.start([...more, `--${this.runtime}-host`, this.#engine.host], [this.runtime]);
-    } else await this.world.start(more);
+    if (isEngine(this.runtime)) this.#engine = await startEngine(this.runtime, ['node']);
+    await this.#begin(more);
     const owners = {
       ada: acme,
       looker: { ...acme, principal: 'eve', scope: 'read' },
@@ -45,12 +43,30 @@ export class PreviewWorld {
     for (const [name, owner] of Object.entries(owners)) this.keys[name] = (await this.makeKey(name, owner)).secret;
   }
 
+  /** Another server on the same data. */
+  async restart(): Promise<void> {
+    await this.world.stop();
+    await this.#begin([]);
+  }
+
+  async #begin(more: readonly string[]): Promise<void> {
+    if (!this.#engine) await this.world.start(more);
+    else await this.world.start([...more, `--${this.runtime}-host`, this.#engine.host], [this.runtime]);
+  }
+
   async close(): Promise<void> {
+    try {
+      await this.#destroyAll();
+    } finally {
+      await this.world.close();
+      await this.#engine?.close();
+    }
+  }
+
+  async #destroyAll(): Promise<void> {
     const all: SandboxHandle[] = [];
     for await (const sandbox of this.client().sandboxes.list()) all.push(sandbox);
     await Promise.all(all.map((sandbox) => sandbox.destroy()));
-    await this.world.close();
-    await this.#engine?.close();
   }
 
   client(key = 'ada'): Caisson {
