@@ -51,7 +51,7 @@ export class Docker {
 }
 
 /** Work with a Docker of our own, which is gone afterwards with all that it made. */
-export async function withDocker<T>(work: (docker: Docker) => Promise<T>): Promise<T> {
+export async function withDocker<T>(work: (docker: Docker, host: string) => Promise<T>): Promise<T> {
   return await inTemporaryFolder(async (folder) => {
     const socketPath = join(folder, 'socket');
     const places = ['--data-root', join(folder, 'data'), '--exec-root', join(folder, 'exec')];
@@ -67,7 +67,7 @@ export async function withDocker<T>(work: (docker: Docker) => Promise<T>): Promi
       });
       const made = await connection.open('POST', '/images/create?fromSrc=-&repo=bench', {}, image);
       for await (const _ of made);
-      return await work(new Docker(connection));
+      return await work(new Docker(connection), `unix://${socketPath}`);
     } finally {
       connection.close();
       await stop(engine, folder);

@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { apiBenchmark, listBenchmark } from './api.ts';
 import { coldBenchmark } from './cold.ts';
+import { dockerDriverBenchmark } from './docker-driver.ts';
 import { egressBenchmark } from './egress.ts';
 import { execBenchmark } from './exec.ts';
 import { guestBenchmark } from './guest.ts';
@@ -25,6 +26,7 @@ const benchmarks = [
   guestBenchmark,
   execBenchmark,
   coldBenchmark,
+  dockerDriverBenchmark,
   warmBenchmark,
   transferBenchmark,
   travelBenchmark,

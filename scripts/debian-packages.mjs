@@ -31,9 +31,11 @@ const needed = {
     { package: 'docker-registry', program: 'docker-registry', why: 'images are pulled from a real registry' },
     { package: 'skopeo', program: 'skopeo', why: 'images are pushed and converted by another program than ours' },
     { package: 'umoci', program: 'umoci', why: 'images are made and unpacked by another program than ours' },
+    { package: 'docker.io', program: 'dockerd', why: 'the docker driver is tested on a real engine' },
+    { package: 'podman', program: 'podman', why: 'the podman driver is tested on a real engine' },
     { package: 'postgresql', program: 'initdb', why: 'the store is tested on a real Postgres' },
   ],
-  bench: [{ package: 'docker.io', program: 'dockerd', why: 'Docker is measured beside us' }],
+  bench: [],
   emulated: [{ package: 'qemu-system-x86', program: 'qemu-system-x86_64', why: 'it emulates another machine' }],
 };
 

@@ -51,9 +51,9 @@ export class SandboxWorld {
     return this.#server;
   }
 
-  async start(more: readonly string[] = []): Promise<ServerProcess> {
+  async start(more: readonly string[] = [], drivers: readonly string[] = ['oci']): Promise<ServerProcess> {
     const env = { CAISSON_STORAGE: this.#storage };
-    this.#server = await startServerProcess(this.folder, { drivers: ['oci'], port: this.#port, more, env });
+    this.#server = await startServerProcess(this.folder, { drivers, port: this.#port, more, env });
     this.#port = Number(new URL(this.#server.url).port);
     return this.#server;
   }

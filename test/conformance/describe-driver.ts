@@ -43,6 +43,8 @@ export function describeDriver(
   make: () => Promise<DriverUnderTest>,
   options: {
     skip?: readonly DeclaredSkip[];
+    /** Which of the laws, by their titles; all of them when absent. */
+    only?: (title: string) => boolean;
     /** Why it cannot be had on this machine. */
     missing?: string | undefined;
   } = {},
@@ -60,6 +62,7 @@ export function describeDriver(
   }
 
   function law(title: string, body: (context: TestContext) => Promise<void>): void {
+    if (options.only?.(title) === false) return;
     skips.know(title);
     test(title, async (context) => {
       if (missing !== undefined) missingDriver(context, name, missing);

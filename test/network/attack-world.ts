@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Caisson, type EgressRecord, type SandboxHandle } from '@caisson/sdk';
 import { WebSocket } from 'ws';
+import type { ServerOptions } from '../../packages/server/src/main.ts';
 import { proxyPorts } from '../../packages/server/src/network/proxy-ports.ts';
 import type { EgressSettings } from '../../packages/server/src/open-egress.ts';
 import { type TestServer, testServer } from '../e2e/server.ts';
@@ -21,6 +22,10 @@ export interface NetworkUnderAttack {
   readonly spec: Readonly<Record<string, unknown>>;
   /** What of `runtime` goes with it. */
   readonly runtime: Readonly<Record<string, unknown>>;
+  /** Brings the backend up where a test has to, and gives what the server is told of it. */
+  readonly begin?: () => Promise<Partial<ServerOptions>>;
+  /** The guest's own socket without a path, where it cannot dial: it answers root alone. */
+  readonly guestSocket?: string;
   /** Root inside can end the guest, and with it the sandbox. */
   readonly mayEndGuest?: boolean;
 }
@@ -97,7 +102,8 @@ export class AttackWorld {
     mkdirSync(join(folder, 'profiles'));
     const warm = { name: 'warm', version: 1, spec: this.spec({}), pool: { min: 1, max: 1 } };
     writeFileSync(join(folder, 'profiles', 'warm.json'), JSON.stringify(warm));
-    this.#server = await testServer({ drivers: [this.#under.driver], egress }, folder);
+    const more = await this.#under.begin?.();
+    this.#server = await testServer({ drivers: [this.#under.driver], egress, ...more }, folder);
   }
 
   async restart(): Promise<void> {

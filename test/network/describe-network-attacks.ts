@@ -13,6 +13,7 @@ export interface Stage {
   readonly world: AttackWorld;
   readonly sandbox: () => SandboxHandle;
   readonly mayEndGuest: boolean;
+  readonly guestSocket: string | undefined;
 }
 
 /** Attacks on the network from inside a real sandbox, on any backend with our guest. */
@@ -37,7 +38,8 @@ export function describeNetworkAttacks(under: NetworkUnderAttack): void {
       world.outside.heard = '';
     });
 
-    const stage: Stage = { world, sandbox: () => sandbox, mayEndGuest: under.mayEndGuest ?? false };
+    const { mayEndGuest = false, guestSocket } = under;
+    const stage: Stage = { world, sandbox: () => sandbox, mayEndGuest, guestSocket };
     attackPast(stage);
     attackByNames(stage);
     attackByRequests(stage);

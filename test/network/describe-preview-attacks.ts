@@ -2,16 +2,15 @@ import { newId } from '@caisson/contract';
 import type { OpenedPort, SandboxHandle } from '@caisson/sdk';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
-import { whyNoRuntime } from '../conformance/oci-world.ts';
 import { skip } from '../conformance/skips.ts';
-import { at, byPath, enter, type PreviewRuntime, PreviewWorld, shapeOf } from './preview-world.ts';
+import { at, byPath, enter, type PreviewRuntime, PreviewWorld, shapeOf, whyNoPreviews } from './preview-world.ts';
 import { open, rawSocket, sendRaw, visit } from './visit.ts';
 
 /** Attacks on previews: by strangers, by neighbours, by what runs in a sandbox, and by pages of it in a browser. */
 export function describePreviewAttacks(runtime: PreviewRuntime): void {
   describe(`attacks on previews on ${runtime}`, () => {
     const world = new PreviewWorld(runtime);
-    const why = whyNoRuntime(runtime);
+    const why = whyNoPreviews(runtime);
     let ours: SandboxHandle;
     let theirs: SandboxHandle;
     let mine: OpenedPort;

@@ -2,9 +2,8 @@ import { createHash } from 'node:crypto';
 import type { OpenedPort, SandboxHandle } from '@caisson/sdk';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
-import { whyNoRuntime } from '../conformance/oci-world.ts';
 import { skip } from '../conformance/skips.ts';
-import { at, byPath, enter, type PreviewRuntime, PreviewWorld } from './preview-world.ts';
+import { at, byPath, enter, type PreviewRuntime, PreviewWorld, whyNoPreviews } from './preview-world.ts';
 import { open, rawSocket, visit } from './visit.ts';
 
 export interface PreviewSuite {
@@ -17,7 +16,7 @@ export interface PreviewSuite {
 export function describePreviews({ runtime, bytes }: PreviewSuite): void {
   describe(`previews on ${runtime}`, () => {
     const world = new PreviewWorld(runtime);
-    const why = whyNoRuntime(runtime);
+    const why = whyNoPreviews(runtime);
     let sandbox: SandboxHandle;
     let share: OpenedPort;
 
@@ -289,8 +288,7 @@ export function describePreviews({ runtime, bytes }: PreviewSuite): void {
       await kept.recreate();
       await world.listen(kept);
       expect((await visit({ url: location, headers: { cookie } })).status).toBe(200);
-      await world.world.stop();
-      await world.world.start();
+      await world.restart();
       expect((await visit({ url: location, headers: { cookie } })).status).toBe(200);
       expect((await enter(link.url ?? '')).first.status).toBe(303);
       await kept.destroy();

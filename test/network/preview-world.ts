@@ -1,11 +1,21 @@
 import { Caisson, type OpenedPort, type SandboxHandle } from '@caisson/sdk';
 import { WebSocket } from 'ws';
 import { SandboxWorld } from '../chaos/sandbox-world.ts';
+import { whyNoRuntime } from '../conformance/oci-world.ts';
 import { request } from '../e2e/unix-request.ts';
+import { type EngineName, type RealEngine, startEngine, whyNoEngine } from '../real-engine.ts';
 import { previewApp } from './preview-app.ts';
 import { type Visit, type Visited, visit } from './visit.ts';
 
-export type PreviewRuntime = 'runc' | 'runsc';
+/** What sandboxes run on: a runtime of ours, or an engine. */
+export type PreviewRuntime = 'runc' | 'runsc' | EngineName;
+
+const isEngine = (runtime: PreviewRuntime): runtime is EngineName => runtime === 'docker' || runtime === 'podman';
+
+/** Why there is no such runtime here; undefined when there is one. */
+export function whyNoPreviews(runtime: PreviewRuntime): string | undefined {
+  return isEngine(runtime) ? whyNoEngine(runtime) : whyNoRuntime(runtime);
+}
 
 const acme = { tenant: 'acme', project: 'web', principal: 'ada', scope: 'use' };
 
@@ -14,6 +24,7 @@ export class PreviewWorld {
   readonly runtime: PreviewRuntime;
   readonly world = new SandboxWorld();
   readonly keys: Record<string, string> = {};
+  #engine: RealEngine | undefined;
 
   constructor(runtime: PreviewRuntime) {
     this.runtime = runtime;
@@ -21,7 +32,8 @@ export class PreviewWorld {
 
   /** `more`: what else `caisson serve` is given. */
   async start(more: readonly string[] = []): Promise<void> {
-    await this.world.start(more);
+    if (isEngine(this.runtime)) this.#engine = await startEngine(this.runtime, ['node']);
+    await this.#begin(more);
     const owners = {
       ada: acme,
       looker: { ...acme, principal: 'eve', scope: 'read' },
@@ -31,11 +43,30 @@ export class PreviewWorld {
     for (const [name, owner] of Object.entries(owners)) this.keys[name] = (await this.makeKey(name, owner)).secret;
   }
 
+  /** Another server on the same data. */
+  async restart(): Promise<void> {
+    await this.world.stop();
+    await this.#begin([]);
+  }
+
+  async #begin(more: readonly string[]): Promise<void> {
+    if (!this.#engine) await this.world.start(more);
+    else await this.world.start([...more, `--${this.runtime}-host`, this.#engine.host], [this.runtime]);
+  }
+
   async close(): Promise<void> {
+    try {
+      await this.#destroyAll();
+    } finally {
+      await this.world.close();
+      await this.#engine?.close();
+    }
+  }
+
+  async #destroyAll(): Promise<void> {
     const all: SandboxHandle[] = [];
     for await (const sandbox of this.client().sandboxes.list()) all.push(sandbox);
     await Promise.all(all.map((sandbox) => sandbox.destroy()));
-    await this.world.close();
   }
 
   client(key = 'ada'): Caisson {
@@ -45,15 +76,18 @@ export class PreviewWorld {
 
   /** A sandbox in which the programs of these tests listen already. */
   async sandbox(options: { autoResume?: boolean } = {}): Promise<SandboxHandle> {
-    const runtime = { ociRuntime: this.runtime, network: { mode: 'off' } };
-    const spec = { source: { kind: 'none' }, os: 'host', runtime };
+    const network = { mode: 'off' };
+    const source = { kind: 'none' };
+    const spec = isEngine(this.runtime)
+      ? { source, os: { family: 'image', reference: 'localhost/tools:latest' }, runtime: { network } }
+      : { source, os: 'host', runtime: { ociRuntime: this.runtime, network } };
     const sandbox = await this.client().sandboxes.create({ spec, autoResume: options.autoResume ?? true });
     await this.listen(sandbox);
     return sandbox;
   }
 
   async listen(sandbox: SandboxHandle): Promise<void> {
-    await sandbox.processes.start(['/usr/bin/node', '-e', previewApp], { tags: ['app'] });
+    await sandbox.processes.start(['node', '-e', previewApp], { tags: ['app'] });
     await sandbox.ports.wait(3000, { timeoutSeconds: 30 });
     await sandbox.ports.wait(3001, { timeoutSeconds: 30 });
   }

@@ -26,13 +26,23 @@ export interface LaunchOptions {
   readonly spoil?: (layer: string) => void;
 }
 
-/** A sandbox that the tests attack from inside, and what is known of it outside. */
-export interface Attacked {
+/** Where sandboxes are attacked, whoever starts them. */
+export interface AttackWorld {
+  launch(options?: Pick<LaunchOptions, 'memoryMiB' | 'pids'>): Promise<Confined>;
+  close(): Promise<void>;
+}
+
+/** A sandbox of our own storage that the tests attack from inside, and what is known of it outside. */
+export interface Attacked extends Confined {
+  readonly rootfs: Rootfs;
+  readonly folder: InstanceFolder;
+}
+
+/** A sandbox that the tests attack from inside. */
+export interface Confined {
   readonly key: InstanceKey;
   readonly id: Id<'sandbox'>;
   readonly guest: GuestClient;
-  readonly rootfs: Rootfs;
-  readonly folder: InstanceFolder;
   /** The guest's pid as the host sees it. */
   readonly pid: number;
   /** Runs a shell line as root inside, or as somebody else; answers what it said and how it ended. */
@@ -107,7 +117,7 @@ export class SandboxWorld {
   }
 }
 
-function means(guest: GuestClient): Pick<Attacked, 'sh' | 'isWell'> {
+export function means(guest: GuestClient): Pick<Confined, 'sh' | 'isWell'> {
   return {
     async sh(line, user = 'root') {
       const argv = ['/bin/sh', '-c', `{ ${line}\n} 2>&1`];

@@ -4,21 +4,32 @@ import { dirname, join } from 'node:path';
 import { CaissonError } from '@caisson/contract';
 import { HostClient } from '@caisson/guest';
 import type { DataFolder } from './data-folder.ts';
+import { DockerDriver } from './drivers/docker/docker-driver.ts';
 import type { Driver } from './drivers/driver.ts';
 import { FakeBackend } from './drivers/fake/fake-backend.ts';
 import { FakeDriver } from './drivers/fake/fake-driver.ts';
 import { OciDriver } from './drivers/oci/oci-driver.ts';
 import { Images } from './images/images.ts';
+import { BackendImages, imaging } from './sandbox/backend-images.ts';
 import { Filesystems } from './sandbox/filesystems.ts';
 import { chooseStorage, type StorageWanted } from './storage-choice.ts';
 
 /** The `fake` driver is offered only to those who ask for it: what it makes runs nothing. */
-export const driverNames = ['oci', 'fake'] as const;
+export const driverNames = ['oci', 'docker', 'podman', 'fake'] as const;
 export const defaultDrivers: readonly string[] = ['oci'];
+
+/** Where the engines are that are driven by their API; each has a place where it is looked for otherwise. */
+export interface Engines {
+  readonly dockerHost?: string | undefined;
+  readonly podmanHost?: string | undefined;
+  /** The folder with `ca.pem`, `cert.pem` and `key.pem` for an engine behind TLS. */
+  readonly certFolder?: string | undefined;
+}
 
 export interface Backends {
   readonly drivers: readonly Driver[];
   readonly filesystems: Filesystems | undefined;
+  readonly backendImages: BackendImages | undefined;
   close(): Promise<void>;
 }
 
@@ -28,6 +39,7 @@ export async function openBackends(
   installation: string,
   wanted: readonly (string | Driver)[],
   storage?: StorageWanted,
+  engines: Engines = {},
 ): Promise<Backends> {
   const names = wanted.filter((one) => typeof one === 'string');
   const unknown = names.find((name) => !(driverNames as readonly string[]).includes(name));
@@ -38,9 +50,13 @@ export async function openBackends(
   const runtime = runtimeFolder(folder, installation);
   const make: Record<string, () => Driver> = {
     oci: () => new OciDriver({ root: join(runtime, 'oci'), guestProgram: guestProgram(), host: host as HostClient }),
+    docker: () => engineDriver('docker', folder, installation, engines.dockerHost, engines),
+    podman: () => engineDriver('podman', folder, installation, engines.podmanHost, engines),
     fake: () => new FakeDriver({ backend: new FakeBackend(folder.file('fake')) }),
   };
   const drivers = [...new Set(wanted)].flatMap((one) => (typeof one === 'string' ? (make[one]?.() ?? []) : [one]));
+  const needsImages = host !== undefined || drivers.some((driver) => imaging(driver) !== undefined);
+  const images = needsImages ? new Images({ folder: folder.file('images'), guestProgram: guestProgram() }) : undefined;
   let filesystems: Filesystems | undefined;
   const never = new AbortController().signal;
   const close = async () => {
@@ -51,25 +67,29 @@ export async function openBackends(
   try {
     // From here on nothing of an earlier server is still at work.
     await host?.ping();
-    if (host) filesystems = await openFilesystems(folder, runtime, host, storage);
+    if (host && images) {
+      const { storage: chosen, why } = await chooseStorage(folder, runtime, host, storage);
+      filesystems = new Filesystems(images, chosen, why);
+    }
     if (process.getuid?.() === 0) await filesystems?.recover(never);
+    if (!filesystems) await images?.recover(never);
     for (const driver of drivers) await driver.open?.(never);
   } catch (error) {
     await close();
     throw error;
   }
-  return { drivers, filesystems, close };
+  return { drivers, filesystems, backendImages: images && new BackendImages(images), close };
 }
 
-async function openFilesystems(
+function engineDriver(
+  kind: 'docker' | 'podman',
   folder: DataFolder,
-  runtime: string,
-  host: HostClient,
-  wanted: StorageWanted | undefined,
-): Promise<Filesystems> {
-  const images = new Images({ folder: folder.file('images'), guestProgram: guestProgram() });
-  const { storage, why } = await chooseStorage(folder, runtime, host, wanted);
-  return new Filesystems(images, storage, why);
+  installation: string,
+  host: string | undefined,
+  { certFolder }: Engines,
+): Driver {
+  const options = { kind, installation, host, certFolder, guestProgram: guestProgram() };
+  return new DockerDriver({ ...options, folder: folder.file(kind) });
 }
 
 /**

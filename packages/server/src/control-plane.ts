@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import { CaissonError, type Doctor } from '@caisson/contract';
-import { defaultDrivers, openBackends } from './backends.ts';
+import { defaultDrivers, type Engines, openBackends } from './backends.ts';
 import type { DataFolder } from './data-folder.ts';
 import type { Driver } from './drivers/driver.ts';
 import { Journal } from './network/journal.ts';
@@ -48,6 +48,8 @@ export interface ControlPlaneOptions {
   readonly drivers?: readonly (string | Driver)[] | undefined;
   /** Where root filesystems are kept, and the dataset of zfs for them. */
   readonly storage?: StorageWanted | undefined;
+  /** Where engines are that are driven by their API. */
+  readonly engines?: Engines | undefined;
   /** The key of secrets; a file in the data folder when absent. */
   readonly secretsKey?: SecretsKey | undefined;
   /** What goes wrong where nobody waits for it. */
@@ -123,9 +125,10 @@ async function assemble(
   await store.hosts.seen(host, options.version);
   await store.idempotency.prune();
   await store.toolCalls.prune();
-  const backends = await openBackends(folder, store.installation, options.drivers ?? defaultDrivers, options.storage);
+  const wanted = options.drivers ?? defaultDrivers;
+  const backends = await openBackends(folder, store.installation, wanted, options.storage, options.engines);
   undo.push(() => backends.close());
-  const { drivers, filesystems } = backends;
+  const { drivers, filesystems, backendImages } = backends;
   const routing = await openRouting(folder, store, drivers, host, filesystems);
   undo.push(() => routing.close());
   const { router, health } = routing;
@@ -150,6 +153,7 @@ async function assemble(
     installation: store.installation,
     driver: (name) => findDriver(drivers, name),
     filesystems,
+    backendImages,
     health,
     selfChecks: ({ profile }) => (profile && profiles.find(profile.name, profile.version)?.selfCheck) ?? false,
     stillness: new Stillness(),
@@ -176,7 +180,7 @@ async function assemble(
   const branches = new Branches({ work, runner, sandboxes, snapshots, profiles, limits, host });
   const diffs = new Diffs({ filesystems, sandboxes, snapshots });
   const archives = new Archives({ store, filesystems, snapshots, profiles, drivers });
-  const keeper = new SnapshotKeeper(work, snapshots);
+  const keeper = new SnapshotKeeper(work, snapshots, drivers);
   const reconciler = new Reconciler({ work, runner, expiry, keeper, drivers });
   for (const driver of drivers) {
     // What cannot be looked at now is seen at the next pass.

@@ -4,6 +4,8 @@ import { collect, parseCount } from '../input/key-value.ts';
 
 interface ServeOptions {
   readonly driver?: string[];
+  readonly dockerHost?: string;
+  readonly podmanHost?: string;
   readonly storage?: string;
   readonly zfsDataset?: string;
   readonly egressOpen?: string[];
@@ -38,6 +40,8 @@ export function addServe(parent: Command, context: CommandContext): void {
     .option('--preview-listen <host:port>', 'listen here for previews alone; may be repeated', collect)
     .option('--preview-proxy <address>', 'a proxy in front of previews whose X-Forwarded-For counts', collect)
     .option('--driver <name>', 'a driver to offer, best first; may be repeated (or CAISSON_DRIVERS)', collect)
+    .option('--docker-host <address>', 'where the driver docker finds its engine (or DOCKER_HOST)')
+    .option('--podman-host <address>', 'where the driver podman finds its engine (or CONTAINER_HOST)')
     .addOption(
       new Option('--storage <name>', 'where root filesystems are kept (or CAISSON_STORAGE)').choices([
         'auto',
@@ -79,6 +83,11 @@ async function serve(options: ServeOptions, { invocation, screen }: CommandConte
     listen: (options.listen ?? []).map(withHost),
     ...(databaseUrl === undefined ? {} : { databaseUrl }),
     drivers: options.driver ?? namesIn(env.CAISSON_DRIVERS),
+    engines: {
+      dockerHost: options.dockerHost,
+      podmanHost: options.podmanHost,
+      certFolder: env.DOCKER_TLS_VERIFY ? env.DOCKER_CERT_PATH : undefined,
+    },
     storage: {
       name: options.storage ?? (env.CAISSON_STORAGE || undefined),
       zfsDataset: options.zfsDataset ?? (env.CAISSON_ZFS_DATASET || undefined),

@@ -42,7 +42,8 @@ export interface Driver
     Partial<Halting>,
     Partial<Attaching>,
     Partial<Measuring>,
-    Partial<Snapshotting> {
+    Partial<Snapshotting>,
+    Partial<Imaging> {
   readonly name: string;
   readonly capabilities: Capabilities;
   /** The host that it places sandboxes on, where that is not the server's own: an engine elsewhere. */
@@ -184,10 +185,34 @@ export interface Measuring {
 
 /** Only where `capabilities.storage` is `backend`. */
 export interface Snapshotting {
+  /** Of an instance, or of what `halt` kept. Whoever wants its files at one moment pauses it before. */
   snapshot(key: InstanceKey, snapshot: Id<'snapshot'>, signal: AbortSignal): Promise<void>;
+  /** Ends the instance. What is kept for a `create` with `fromKept` is the snapshot's files from then on. Idempotent. */
   rollback(key: InstanceKey, snapshot: Id<'snapshot'>, signal: AbortSignal): Promise<void>;
+  /** As `create`, from the snapshot's files in place of an image. */
   fork(snapshot: Id<'snapshot'>, request: CreateRequest, signal: AbortSignal): Promise<Instance>;
+  /** Idempotent. What instances still stand on goes when they do. */
   removeSnapshot(snapshot: Id<'snapshot'>, signal: AbortSignal): Promise<void>;
+  /** Those of its own installation. */
+  listSnapshots(signal: AbortSignal): Promise<readonly Id<'snapshot'>[]>;
+}
+
+/** Only where `capabilities.storage` is `backend`, and images have to be there before they are launched. */
+export interface Imaging {
+  /** What the backend itself has under this name; undefined when it has none. */
+  findImage(reference: string, signal: AbortSignal): Promise<BackendImage | undefined>;
+  /** Gives the backend an image: an archive as `docker save` writes it, which names its own tag. */
+  loadImage(archive: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void>;
+}
+
+export interface BackendImage {
+  /** What to launch it by: it means the same image for ever. */
+  readonly reference: string;
+  readonly digest: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly notices: readonly string[];
+  /** Of which machines, as images name them. */
+  readonly architecture?: string;
 }
 
 export interface InstanceStats {
@@ -209,7 +234,7 @@ export const abilityMethods = {
   stats: ['stats'],
   meter: ['meter'],
   logs: ['logs'],
-  snapshots: ['snapshot', 'rollback', 'fork', 'removeSnapshot'],
+  snapshots: ['snapshot', 'rollback', 'fork', 'removeSnapshot', 'listSnapshots'],
 } as const satisfies Partial<Record<keyof Capabilities, readonly (keyof Driver)[]>>;
 
 export type Ability = keyof typeof abilityMethods;

@@ -53,11 +53,6 @@ export class Filesystems {
     return { rootfs, image: { digest: base.digest, env: base.config.env }, notices: base.notices };
   }
 
-  /** Whether its base is named by a reference that may mean another image tomorrow. */
-  hasChangingImage({ target: { os } }: WorkspaceBlueprint): boolean {
-    return os.family === 'image' && os.reference?.includes('@sha256:') !== true;
-  }
-
   /** The image that the blueprint's base is at this moment. */
   async imageDigest(blueprint: WorkspaceBlueprint, signal: AbortSignal): Promise<string> {
     return (await this.images.resolve(blueprint.target.os, { signal })).digest;
@@ -94,7 +89,12 @@ export class Filesystems {
     if (known) return known;
     const image = await this.images.resolve(os, options);
     // A tag of a registry may mean another image tomorrow; what is made here does not change under its name.
-    if (!this.hasChangingImage(blueprint)) this.#known.set(key, image);
+    if (!hasChangingImage(blueprint)) this.#known.set(key, image);
     return image;
   }
+}
+
+/** Whether its base is named by a reference that may mean another image tomorrow. */
+export function hasChangingImage({ target: { os } }: WorkspaceBlueprint): boolean {
+  return os.family === 'image' && os.reference?.includes('@sha256:') !== true;
 }

@@ -12,12 +12,14 @@ import { proxyEnv } from '../network/proxy-ports.ts';
 import type { LaunchSecrets } from '../network/secrets/inside-secrets.ts';
 import type { AttemptImage } from '../store/attempts.ts';
 import type { StepChange } from '../store/sandboxes.ts';
+import { imaging } from './backend-images.ts';
 import { withDeadline } from './deadline.ts';
 import { end, haltOrEnd, keyOf, removeFilesystem } from './end.ts';
 import { withHostDefaults } from './host-defaults.ts';
 import { Progress } from './progress.ts';
 import { selfCheck, selfCheckError } from './self-check.ts';
 import { settleIn } from './settle-in.ts';
+import { isSnapshotting } from './travel/snapshot-storage.ts';
 import { unmetNotices } from './unmet.ts';
 import type { WorkContext } from './work-context.ts';
 
@@ -120,10 +122,13 @@ async function requestOf(
   context: WorkContext,
   driver: Driver,
   sandbox: Sandbox,
-  { blueprint, isConnected, fromKept, from, kept, notices, secrets }: PlanWithSecrets,
+  plan: PlanWithSecrets,
   signal: AbortSignal,
 ): Promise<{ request: CreateRequest; notices: readonly string[]; image?: AttemptImage }> {
+  const { blueprint, isConnected, fromKept, from, kept, notices, secrets } = plan;
   const resources = withHostDefaults(blueprint.runtime.resources);
+  const outward = isConnected ? proxyEnv : {};
+  const envOn = (image: AttemptImage) => ({ ...outward, ...image.env, ...secrets?.env, ...blueprint.runtime.env });
   const common = {
     key: keyOf(sandbox),
     owner: sandbox.owner,
@@ -133,7 +138,13 @@ async function requestOf(
     resources,
   };
   const { filesystems, store, deadlines } = context;
-  if (driver.capabilities.storage !== 'ours') return { request: common, notices };
+  if (driver.capabilities.storage !== 'ours') {
+    const found = await imageOnBackend(context, driver, sandbox, plan, signal);
+    if (!found) return { request: common, notices };
+    const { image, notices: more } = found;
+    const request = { ...common, image: { reference: image.digest, digest: image.digest }, env: envOn(image) };
+    return { request, notices: [...notices, ...more], image };
+  }
   if (!filesystems) throw new CaissonError('storage_failed', 'this server has no storage for root filesystems');
   const progress = new Progress(store, sandbox.id);
   const image = from?.image ?? kept?.image ?? (fromKept ? await store.attempts.image(sandbox.id) : undefined);
@@ -148,10 +159,31 @@ async function requestOf(
         signal: inner,
       }),
     );
-    const outward = isConnected ? proxyEnv : {};
-    const env = { ...outward, ...prepared.image.env, ...secrets?.env, ...blueprint.runtime.env };
-    const request = { ...common, rootfs: prepared.rootfs, env };
+    const request = { ...common, rootfs: prepared.rootfs, env: envOn(prepared.image) };
     return { request, notices: [...notices, ...prepared.notices], image: prepared.image };
+  } finally {
+    await progress.end();
+  }
+}
+
+/** Which image of its own a backend launches; undefined for a backend that needs none. */
+async function imageOnBackend(
+  { store, backendImages, deadlines }: WorkContext,
+  driver: Driver,
+  sandbox: Sandbox,
+  { blueprint, fromKept, from, kept }: Plan,
+  signal: AbortSignal,
+): Promise<{ image: AttemptImage; notices: readonly string[] } | undefined> {
+  const taker = imaging(driver);
+  if (!taker || !backendImages) return undefined;
+  const known = from?.image ?? kept?.image ?? (fromKept ? await store.attempts.image(sandbox.id) : undefined);
+  if (known) return { image: known, notices: [] };
+  const progress = new Progress(store, sandbox.id);
+  try {
+    const { digest, env, notices } = await withDeadline('finding the image', deadlines.prepareMs, signal, (inner) =>
+      backendImages.resolve(taker, blueprint.target.os, { signal: inner, progress: progress.tell }),
+    );
+    return { image: { digest, env }, notices };
   } finally {
     await progress.end();
   }
@@ -163,9 +195,12 @@ async function begin(
   plan: PlanWithSecrets,
   signal: AbortSignal,
 ): Promise<Instance> {
-  const instance = await driver.create(request, signal);
-  if (!driver.guest) return instance;
   const { blueprint, isConnected, fromKept, from, kept, secrets } = plan;
+  const instance =
+    from && isSnapshotting(driver)
+      ? await driver.fork(from.snapshot, request, signal)
+      : await driver.create(request, signal);
+  if (!driver.guest) return instance;
   const isTakenOver = from !== undefined || kept?.isForeign === true;
   const beginsFrom = isTakenOver ? 'snapshot' : fromKept ? 'kept' : 'image';
   const guest = await driver.guest(request.key, signal);

@@ -4,6 +4,7 @@ import type { EgressSubjects } from '../network/egress.ts';
 import type { InsideSecrets } from '../network/secrets/inside-secrets.ts';
 import type { BackendHealth } from '../routing/backend-health.ts';
 import type { Store } from '../store/store.ts';
+import type { BackendImages } from './backend-images.ts';
 import type { Filesystems } from './filesystems.ts';
 import type { InFlight } from './in-flight.ts';
 import type { Stillness } from './travel/stillness.ts';
@@ -43,6 +44,8 @@ export interface WorkContext {
   readonly inFlight: InFlight;
   /** For drivers whose filesystem is ours; absent where there is none of them. */
   readonly filesystems?: Filesystems | undefined;
+  /** For drivers whose backend has to be given images; absent where there is none of them. */
+  readonly backendImages?: BackendImages | undefined;
   /** What sandboxes have inside for their secrets. */
   readonly secrets?: InsideSecrets | undefined;
 }

@@ -10,6 +10,7 @@ import {
 import { blueprintDigest } from '@caisson/workspace-composition/digest';
 import type { Driver } from '../drivers/driver.ts';
 import { digestOf } from '../images/digest.ts';
+import { Packer } from '../images/pack/packer.ts';
 import type { ProfileCatalog } from '../profiles/catalog.ts';
 import { normalize } from '../sandbox/compose.ts';
 import type { Filesystems } from '../sandbox/filesystems.ts';
@@ -21,7 +22,6 @@ import { type Caller, projectOf } from '../tenancy/caller.ts';
 import type { ArchiveRecord } from './archive-record.ts';
 import { holdView } from './held-view.ts';
 import { hostBinds } from './host-binds.ts';
-import { Packer } from './packer.ts';
 import { type ReadArchive, readArchive, receive } from './read-archive.ts';
 import { type ArchiveLayer, ArchiveWriter } from './write-archive.ts';
 

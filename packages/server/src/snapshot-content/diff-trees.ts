@@ -1,7 +1,7 @@
 import { CaissonError, type DiffItem, type TreeNode, type TreeNodeKind } from '@caisson/contract';
 import { decodeName, encodeName } from '@caisson/guest';
+import { readTree } from '../images/pack/native-tree.ts';
 import type { TreeView } from '../storage/storage.ts';
-import { readTree } from './native-tree.ts';
 
 export interface DiffRequest {
   /** Only this, and what is in it. */

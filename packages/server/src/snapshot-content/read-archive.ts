@@ -11,10 +11,10 @@ import { LayoutSource } from '../images/local/layout-source.ts';
 import { openArchive } from '../images/local/open-archive.ts';
 import { type LayerContent, readImage } from '../images/oci/content.ts';
 import { imageSettings } from '../images/oci/image-settings.ts';
+import type { Packer } from '../images/pack/packer.ts';
 import { unpackTar } from '../images/unpack.ts';
 import type { Workshop } from '../images/ways/workshop.ts';
 import { type ArchiveRecord, originAnnotation, readRecord } from './archive-record.ts';
-import type { Packer } from './packer.ts';
 
 /** The documents of an archive are small beside its layers. */
 const documentsBytes = 64 * 1024 ** 2;

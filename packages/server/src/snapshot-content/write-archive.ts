@@ -3,9 +3,9 @@ import { CaissonError } from '@caisson/contract';
 import { digestEnd, digestOf, short } from '../images/digest.ts';
 import { mediaTypes } from '../images/oci/documents.ts';
 import { machineArchitecture } from '../images/oci/platform.ts';
+import type { Packed } from '../images/pack/packer.ts';
+import { archiveEnd, memberHeader, memberSize, paddingOf } from '../images/pack/tar-member.ts';
 import { type ArchiveRecord, originAnnotation, recordAnnotation, recordText } from './archive-record.ts';
-import type { Packed } from './packer.ts';
-import { archiveEnd, memberHeader, memberSize, paddingOf } from './tar-member.ts';
 
 /** A layer of the archive. */
 export interface ArchiveLayer extends Packed {

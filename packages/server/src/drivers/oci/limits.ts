@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { boundProcessors } from '../processors.ts';
 import { type CgroupLayout, cgroupParent } from './cgroup.ts';
 
 export interface Resources {
@@ -17,10 +18,7 @@ export interface Machine {
 
 const periodMicroseconds = 100_000;
 
-/**
- * Limits in the form of the OCI runtime specification. The sandbox is also bound to as many processors as it may use at
- * most, so that what asks how many there are (`nproc`) is told its own number; which ones is spread by its name.
- */
+/** Limits in the form of the OCI runtime specification. */
 export function linuxResources(resources: Resources, machine: Machine, name: string): Record<string, unknown> {
   const { cpus, memoryMiB, pids } = resources;
   const cpu = cpus === undefined ? {} : { cpu: { ...cpuTime(cpus), ...boundTo(cpus, machine.cpus, name) } };
@@ -41,12 +39,8 @@ function cpuTime(cpus: number): { quota: number; period: number } {
 }
 
 function boundTo(cpus: number, all: readonly number[], name: string): { cpus?: string } {
-  const count = Math.ceil(cpus);
-  if (count >= all.length) return {};
-  let hash = 0;
-  for (const char of name) hash = (Math.imul(hash, 31) + char.charCodeAt(0)) >>> 0;
-  const chosen = Array.from({ length: count }, (_, i) => all[(hash + i) % all.length] ?? 0);
-  return { cpus: chosen.sort((a, b) => a - b).join(',') };
+  const bound = boundProcessors(cpus, all, name);
+  return bound === undefined ? {} : { cpus: bound };
 }
 
 export function readMachine(layout: CgroupLayout, root = '/sys/fs/cgroup'): Machine {

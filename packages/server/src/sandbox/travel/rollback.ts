@@ -4,6 +4,7 @@ import { withDeadline } from '../deadline.ts';
 import { end, keyOf } from '../end.ts';
 import { type Kept, launch } from '../launch.ts';
 import type { WorkContext } from '../work-context.ts';
+import { snapshotStorage } from './snapshot-storage.ts';
 
 /**
  * Ends every process, puts the files back, and launches again. Killed at any point it is done again from the start: the
@@ -11,13 +12,13 @@ import type { WorkContext } from '../work-context.ts';
  */
 export async function rollback(context: WorkContext, sandbox: Sandbox, signal: AbortSignal): Promise<StepChange> {
   const target = sandbox.rollbackTo;
-  const storage = context.filesystems?.storage;
-  if (target === null || !storage) throw new CaissonError('internal', `${sandbox.id} is rolled back to nothing`);
+  if (target === null) throw new CaissonError('internal', `${sandbox.id} is rolled back to nothing`);
+  const storage = snapshotStorage(context, sandbox);
   return context.stillness.take(sandbox.id, signal, async (own) => {
     await tellWaiting(context, sandbox, target, own);
     await end(context, keyOf(sandbox), sandbox, own);
     await withDeadline('putting the files back', context.deadlines.snapshotMs, own, (inner) =>
-      storage.rollback(sandbox.id, target, inner),
+      storage.rollback(sandbox, target, inner),
     );
     const launched = await launch(context, sandbox, own, await keptOf(context, sandbox, target));
     return { ...launched, head: target, rollbackTo: null };

@@ -1,8 +1,10 @@
 import type { Id } from '@caisson/contract';
+import type { Driver, Snapshotting } from '../../drivers/driver.ts';
 import type { Storage } from '../../storage/storage.ts';
 import type { Repair } from '../reconciler.ts';
 import { within } from '../within.ts';
 import type { WorkContext } from '../work-context.ts';
+import { isSnapshotting } from './snapshot-storage.ts';
 import type { Snapshots } from './snapshots.ts';
 
 /** Enough for one pass; what is left is found by the next. */
@@ -18,11 +20,13 @@ export class SnapshotKeeper {
   readonly #work: WorkContext;
   readonly #snapshots: Snapshots;
   readonly #removing = new Set<Promise<void>>();
+  readonly #unseen: Set<Driver & Snapshotting>;
   #lookedForStrays = false;
 
-  constructor(work: WorkContext, snapshots: Snapshots) {
+  constructor(work: WorkContext, snapshots: Snapshots, drivers: readonly Driver[] = []) {
     this.#work = work;
     this.#snapshots = snapshots;
+    this.#unseen = new Set(drivers.filter(isSnapshotting));
   }
 
   async pass(signal: AbortSignal): Promise<Repair[]> {
@@ -36,6 +40,7 @@ export class SnapshotKeeper {
       this.#remove(id, undefined, '', repairs);
     }
     if (!this.#lookedForStrays && filesystems) await this.#removeStrays(filesystems.storage, repairs, signal);
+    await this.#removeStraysOfBackends(repairs, signal);
     // Somebody who reads one keeps its files; nobody else waits for that.
     await within(Promise.all(this.#removing), patienceMs);
     return repairs.splice(0);
@@ -48,6 +53,20 @@ export class SnapshotKeeper {
       this.#remove(id, id, `the snapshot ${id} has files and no record`, repairs);
     }
     this.#lookedForStrays = true;
+  }
+
+  /** The same where a backend keeps them. One that does not answer now is looked at another time. */
+  async #removeStraysOfBackends(repairs: Repair[], signal: AbortSignal): Promise<void> {
+    for (const driver of this.#unseen) {
+      const found = await driver.listSnapshots(signal).catch(() => undefined);
+      if (!found) continue;
+      this.#unseen.delete(driver);
+      for (const id of found) {
+        if (this.#snapshots.isAtWork(id) || (await this.#work.store.snapshots.get(id))) continue;
+        await driver.removeSnapshot(id, signal).catch(() => {});
+        repairs.push({ sandbox: id, found: `the snapshot ${id} has files and no record`, did: 'reaped' });
+      }
+    }
   }
 
   /** Begins it; one that cannot be removed now is tried again at a later pass. */

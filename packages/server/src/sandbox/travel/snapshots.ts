@@ -1,6 +1,7 @@
 import {
   CaissonError,
   canUse,
+  hasCode,
   type Id,
   isId,
   type Labels,
@@ -24,7 +25,7 @@ import { withDeadline } from '../deadline.ts';
 import type { Sandboxes } from '../sandboxes.ts';
 import { within } from '../within.ts';
 import type { WorkContext } from '../work-context.ts';
-import { snapshotStorage } from './snapshot-storage.ts';
+import { inStorage, type SnapshotStorage, snapshotStorage } from './snapshot-storage.ts';
 import { StillMoment } from './stillness.ts';
 
 /** A person who keeps more by hand does not find them again; retention takes care of the others. */
@@ -95,7 +96,7 @@ export class Snapshots {
         await this.#store.snapshots.begin(present, { ...wanted, id, inputs: await this.#inputs(present) });
         const moment = new StillMoment(this.#work.driver(present.driver), present);
         await withDeadline('taking the snapshot', this.#work.deadlines.snapshotMs, signal, (inner) =>
-          storage.snapshot(present.id, id, inner, moment.run),
+          storage.snapshot(present, id, inner, moment.run),
         );
         return await this.#store.snapshots.finish(id, moment.ms, idempotency);
       } catch (error) {
@@ -206,7 +207,7 @@ export class Snapshots {
   async #drop(id: Id<'snapshot'>): Promise<boolean> {
     await this.#store.snapshots.beginDelete(id);
     if (await this.#store.snapshots.isInUse(id)) return false;
-    const storage = this.#work.filesystems?.storage;
+    const storage = await this.#storageOf(id);
     const signal = new AbortController().signal;
     await withDeadline('removing the snapshot', this.#work.deadlines.endMs, signal, async (inner) =>
       storage?.removeSnapshot(id, inner),
@@ -222,13 +223,23 @@ export class Snapshots {
   }
 
   async #bytes(id: Id<'snapshot'>): Promise<number | null> {
-    const storage = this.#work.filesystems?.storage;
-    if (!storage) return null;
+    const storage = await this.#storageOf(id);
     const signal = AbortSignal.timeout(this.#work.deadlines.inspectMs);
-    return storage.usage(id, signal).then(
-      (usage) => usage.exclusiveBytes,
-      () => null,
-    );
+    return storage?.exclusiveBytes(id, signal).catch(() => null) ?? null;
+  }
+
+  /** Where one lies; undefined when its driver is not installed any more, or keeps none. */
+  async #storageOf(id: Id<'snapshot'>): Promise<SnapshotStorage | undefined> {
+    const inputs = await this.#store.snapshots.inputs(id);
+    const ours = this.#work.filesystems?.storage;
+    // What has no record is a stray of our own storage.
+    if (!inputs) return ours && inStorage(ours);
+    try {
+      return snapshotStorage(this.#work, inputs);
+    } catch (error) {
+      if (hasCode(error, 'driver_not_found', 'snapshots_not_available')) return undefined;
+      throw error;
+    }
   }
 
   async #requirePlace(sandbox: Id<'sandbox'>): Promise<void> {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { ImageBounds } from '../images/bounds.ts';
-import { digestEnd } from '../images/digest.ts';
+import type { ImageBounds } from '../bounds.ts';
+import { digestEnd } from '../digest.ts';
 import { readTree } from './native-tree.ts';
 
 /** A tree as the tar of a layer: its name, and how long it is. */

@@ -2,7 +2,7 @@ import { mkdtempSync, openSync, rmSync, truncateSync, writeFileSync, writeSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { TarTree } from '../images/local/tar-tree.ts';
+import { TarTree } from '../local/tar-tree.ts';
 import { archiveEnd, memberHeader, memberSize, paddingOf } from './tar-member.ts';
 
 test('a member larger than a plain header can say is read with its size, and so is what follows', async () => {

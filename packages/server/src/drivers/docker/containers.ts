@@ -1,0 +1,148 @@
+import type { Duplex } from 'node:stream';
+import { CaissonError } from '@caisson/contract';
+import type { Engine } from './engine.ts';
+import { ExecStream, joinPieces } from './exec-stream.ts';
+
+/** What is asked about a container. */
+export interface Container {
+  readonly Id: string;
+  /** The id of its image, whose names may have gone. */
+  readonly Image: string;
+  readonly Config?: { readonly Labels?: Readonly<Record<string, string>> | null };
+  readonly State: {
+    readonly Status?: string;
+    readonly Running: boolean;
+    readonly Paused: boolean;
+    readonly OOMKilled?: boolean;
+    readonly ExitCode?: number;
+    readonly Error?: string;
+    readonly StartedAt: string;
+  };
+}
+
+export interface ListedContainer {
+  readonly Id: string;
+  readonly Names: readonly string[];
+  readonly Labels: Readonly<Record<string, string>> | null;
+  readonly State: string;
+}
+
+export interface ContainerStats {
+  readonly cpu_stats?: { readonly cpu_usage?: { readonly total_usage?: number } };
+  readonly memory_stats?: { readonly usage?: number };
+  readonly pids_stats?: { readonly current?: number };
+}
+
+/** What a kernel takes that frees much memory, and a disk that is busy. */
+const endMs = 60_000;
+/** A name that an earlier removal holds is free soon. */
+const goneMs = 20_000;
+const lookMs = 50;
+
+/** The calls about containers, by name. What is not there is undefined or `instance_lost`, as it fits. */
+export class Containers {
+  readonly #engine: Engine;
+
+  constructor(engine: Engine) {
+    this.#engine = engine;
+  }
+
+  async inspect(name: string, signal: AbortSignal): Promise<Container | undefined> {
+    const { status, body } = await this.#engine.call<Container>('GET', `/containers/${name}/json`, {
+      accept: [404],
+      withinMs: 10_000,
+      signal,
+    });
+    return status === 404 ? undefined : body;
+  }
+
+  async list(filters: Readonly<Record<string, readonly string[]>>, signal: AbortSignal): Promise<ListedContainer[]> {
+    const query = { all: true, filters: JSON.stringify(filters) };
+    return (await this.#engine.call<ListedContainer[]>('GET', '/containers/json', { query, signal })).body;
+  }
+
+  async create(name: string, config: unknown, signal: AbortSignal): Promise<void> {
+    const call = { query: { name }, body: config, signal, accept: [404] };
+    const { status, body } = await this.#engine.call<{ message?: string }>('POST', '/containers/create', call);
+    if (status === 404) throw new CaissonError('image_not_found', `the engine has no such image: ${body.message}`);
+  }
+
+  async start(name: string, signal: AbortSignal): Promise<void> {
+    await this.#engine.call('POST', `/containers/${name}/start`, { signal, withinMs: endMs });
+  }
+
+  /** Ends every process and keeps the rest. */
+  async stop(name: string, signal: AbortSignal): Promise<void> {
+    await this.#engine.call('POST', `/containers/${name}/stop`, {
+      query: { t: 0 },
+      accept: [304, 404],
+      withinMs: endMs,
+      signal,
+    });
+  }
+
+  async rename(from: string, to: string, signal: AbortSignal): Promise<void> {
+    await this.#engine.call('POST', `/containers/${from}/rename`, { query: { name: to }, signal });
+  }
+
+  async pause(name: string, signal: AbortSignal): Promise<void> {
+    await this.#engine.call('POST', `/containers/${name}/pause`, { signal });
+  }
+
+  async unpause(name: string, signal: AbortSignal): Promise<void> {
+    await this.#engine.call('POST', `/containers/${name}/unpause`, { signal });
+  }
+
+  /** It is gone when this returns, whoever removed it. */
+  async remove(name: string, signal: AbortSignal): Promise<void> {
+    const { status } = await this.#engine.call('DELETE', `/containers/${name}`, {
+      query: { force: true, v: true },
+      accept: [404, 409],
+      withinMs: endMs,
+      signal,
+    });
+    if (status !== 409) return;
+    // Somebody else is removing it.
+    const deadline = Date.now() + goneMs;
+    while (await this.inspect(name, signal)) {
+      if (Date.now() > deadline) throw new CaissonError('driver_timeout', `the engine does not remove ${name}`);
+      await new Promise((resolve) => setTimeout(resolve, lookMs));
+    }
+  }
+
+  async stats(name: string, signal: AbortSignal): Promise<ContainerStats> {
+    const query = { stream: false, 'one-shot': true };
+    return (await this.#engine.call<ContainerStats>('GET', `/containers/${name}/stats`, { query, signal })).body;
+  }
+
+  /** The last lines of what its first process said. */
+  async logs(name: string, lines: number, signal: AbortSignal): Promise<string[]> {
+    const query = { stdout: true, stderr: true, tail: lines };
+    const { body } = await this.#engine.call<Buffer>('GET', `/containers/${name}/logs`, { query, signal });
+    const text = Buffer.isBuffer(body) ? joinPieces(body).toString() : '';
+    return text
+      .split('\n')
+      .filter((line) => line.trim() !== '')
+      .slice(-lines)
+      .map((line) => line.slice(0, 500));
+  }
+
+  /** What its first process reads. */
+  async stdin(name: string, signal: AbortSignal): Promise<Duplex> {
+    const stream = await this.#engine.upgrade(`/containers/${name}/attach`, {
+      query: { stream: true, stdin: true },
+      signal,
+    });
+    stream.on('error', () => {});
+    stream.resume();
+    return stream;
+  }
+
+  /** Runs a program as root inside and gives its stream. */
+  async exec(name: string, command: readonly string[], signal: AbortSignal): Promise<ExecStream> {
+    const body = { Cmd: command, User: '0:0', AttachStdin: true, AttachStdout: true, AttachStderr: true, Tty: false };
+    const made = await this.#engine.call<{ Id: string }>('POST', `/containers/${name}/exec`, { body, signal });
+    const path = `/exec/${made.body.Id}/start`;
+    return new ExecStream(await this.#engine.upgrade(path, { body: { Detach: false, Tty: false }, signal }));
+  }
+}

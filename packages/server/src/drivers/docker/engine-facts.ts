@@ -1,0 +1,56 @@
+import type { Engine } from './engine.ts';
+
+/** What is known of an engine before anything is asked of it. */
+export interface EngineFacts {
+  readonly version: string;
+  readonly os: string;
+  /** As Node names it. */
+  readonly architecture: string;
+  readonly processors: number;
+  readonly runtimes: readonly string[];
+  readonly storageDriver: string;
+  /** Whether it shifts the ids of all of its containers. */
+  readonly userNamespace: boolean;
+}
+
+/** As engines and kernels call it → as Node does. */
+const architectures: Readonly<Record<string, string>> = {
+  x86_64: 'x64',
+  amd64: 'x64',
+  aarch64: 'arm64',
+  arm64: 'arm64',
+};
+const factsMs = 10_000;
+
+interface Info {
+  readonly NCPU?: number;
+  readonly Driver?: string;
+  readonly Runtimes?: Record<string, unknown>;
+  readonly SecurityOptions?: readonly string[];
+}
+
+export async function readFacts(engine: Engine, signal: AbortSignal): Promise<EngineFacts> {
+  const ask = <T>(path: string) => engine.call<T>('GET', path, { signal, withinMs: factsMs });
+  const [version, info] = await Promise.all([
+    ask<{ Version?: string; Os?: string; Arch?: string }>('/version'),
+    ask<Info>('/info'),
+  ]);
+  const { Version = 'unknown', Os = 'linux', Arch = '' } = version.body;
+  const { NCPU = 1, Driver = 'unknown', Runtimes, SecurityOptions } = info.body;
+  return {
+    version: Version,
+    os: Os,
+    architecture: architectures[Arch] ?? Arch,
+    processors: NCPU,
+    runtimes: Object.keys(Runtimes ?? {}),
+    storageDriver: Driver,
+    userNamespace: (SecurityOptions ?? []).some((option) => /\b(userns|rootless)\b/.test(option)),
+  };
+}
+
+/** Why nothing of ours can run there; undefined when it can. */
+export function whyUnfit({ os, architecture }: EngineFacts, own: string = process.arch): string | undefined {
+  if (os !== 'linux') return `the engine runs containers of ${os}, and sandboxes are Linux`;
+  if (architecture !== own) return `the engine's machine is ${architecture}, and this server has a guest for ${own}`;
+  return undefined;
+}

@@ -1,0 +1,102 @@
+import { CaissonError } from '@caisson/contract';
+import type { BackendImage } from '../driver.ts';
+import type { Engine } from './engine.ts';
+
+interface InspectedImage {
+  readonly Id: string;
+  readonly Architecture?: string;
+  readonly Os?: string;
+  readonly Config?: {
+    readonly Env?: readonly string[] | null;
+    readonly Volumes?: Record<string, unknown> | null;
+  } | null;
+}
+
+/** A large image over a slow line. */
+const loadMs = 900_000;
+const commitMs = 300_000;
+
+/** The calls about images. A name is a reference, or an id. */
+export class EngineImages {
+  readonly #engine: Engine;
+
+  constructor(engine: Engine) {
+    this.#engine = engine;
+  }
+
+  /** Pinned to its id: whatever the reference means tomorrow. */
+  async find(reference: string, signal: AbortSignal): Promise<BackendImage | undefined> {
+    const { status, body } = await this.#engine.call<InspectedImage>('GET', `${pathOf(reference)}/json`, {
+      accept: [404, 400],
+      signal,
+    });
+    if (status >= 400) return undefined;
+    const id = body.Id.startsWith('sha256:') ? body.Id : `sha256:${body.Id}`;
+    const volumes = Object.keys(body.Config?.Volumes ?? {});
+    const notice = `The image keeps ${volumes.join(', ')} in volumes of the engine: snapshots do not have them.`;
+    return {
+      reference: id,
+      digest: id,
+      env: Object.fromEntries((body.Config?.Env ?? []).map(splitVariable)),
+      notices: volumes.length === 0 ? [] : [notice],
+      ...(body.Architecture === undefined ? {} : { architecture: body.Architecture }),
+    };
+  }
+
+  async has(reference: string, signal: AbortSignal): Promise<boolean> {
+    return (await this.find(reference, signal)) !== undefined;
+  }
+
+  /** Takes an archive as `docker save` writes it. */
+  async load(archive: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void> {
+    const { body } = await this.#engine.upload<unknown>('POST', '/images/load', archive, {
+      query: { quiet: true },
+      withinMs: loadMs,
+      signal,
+    });
+    // What goes wrong after it began to answer is told in the answer.
+    const said = Buffer.isBuffer(body) ? body.toString('utf8', 0, 4_000) : JSON.stringify(body);
+    const failure = /"error"\s*:\s*"([^"]*)/.exec(said)?.[1];
+    if (failure === undefined) return;
+    const code = /no space left/i.test(failure) ? 'storage_full' : 'driver_failed';
+    throw new CaissonError(code, `the engine could not load the image: ${failure.slice(0, 500)}`);
+  }
+
+  async commit(container: string, target: { repo: string; tag: string }, signal: AbortSignal): Promise<void> {
+    const query = { container, ...target, pause: false };
+    await this.#engine.call('POST', '/commit', { query, body: {}, withinMs: commitMs, signal });
+  }
+
+  /** Answers whether there was such an image. */
+  async tag(reference: string, target: { repo: string; tag: string }, signal: AbortSignal): Promise<boolean> {
+    const call = { query: target, accept: [404], signal };
+    return (await this.#engine.call('POST', `${pathOf(reference)}/tag`, call)).status !== 404;
+  }
+
+  /** Answers false for one that is in use; one that is not there is removed already. */
+  async remove(reference: string, signal: AbortSignal): Promise<boolean> {
+    const call = { accept: [404, 409], signal };
+    return (await this.#engine.call('DELETE', pathOf(reference), call)).status !== 409;
+  }
+
+  /** The tags of a repository of ours. */
+  async tags(repo: string, label: string | undefined, signal: AbortSignal): Promise<string[]> {
+    const filters = { reference: [repo], ...(label === undefined ? {} : { label: [label] }) };
+    const { body } = await this.#engine.call<{ RepoTags?: readonly string[] | null }[]>('GET', '/images/json', {
+      query: { filters: JSON.stringify(filters) },
+      signal,
+    });
+    const all = body.flatMap(({ RepoTags }) => RepoTags ?? []);
+    return all.flatMap((name) => (name.startsWith(`${repo}:`) ? [name.slice(repo.length + 1)] : []));
+  }
+}
+
+/** What is looked up has been checked to be a reference or an id; no part of it can be another path. */
+function pathOf(reference: string): string {
+  return `/images/${reference.split('/').map(encodeURIComponent).join('/')}`;
+}
+
+function splitVariable(variable: string): [string, string] {
+  const at = variable.indexOf('=');
+  return at === -1 ? [variable, ''] : [variable.slice(0, at), variable.slice(at + 1)];
+}

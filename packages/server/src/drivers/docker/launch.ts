@@ -1,0 +1,67 @@
+import { randomBytes } from 'node:crypto';
+import { CaissonError } from '@caisson/contract';
+import type { Containers } from './containers.ts';
+import type { GuestLink } from './guest-link.ts';
+import type { InstanceNames } from './instance-name.ts';
+import type { SecretFile } from './secret-file.ts';
+
+/** A guest answers within a tenth of a second; a machine under load takes its time. */
+const answerMs = 30_000;
+/** How often it is looked whether a guest that has not answered is still there: nobody tells. */
+const lookMs = 250;
+
+export interface LaunchInput {
+  readonly names: InstanceNames;
+  readonly containers: Containers;
+  readonly secrets: SecretFile;
+  /** Makes the container where there is none yet. */
+  readonly make: (() => Promise<void>) | undefined;
+  readonly openLink: () => GuestLink;
+  readonly signal: AbortSignal;
+}
+
+/** From a container, or none, to a guest that answers. What fails leaves the container and its secrets, to be removed. */
+export async function launch(input: LaunchInput): Promise<void> {
+  const { names, containers, secrets, make, signal } = input;
+  const pair = { current: randomBytes(32), next: randomBytes(32) };
+  secrets.write({ ...pair, ready: false });
+  await make?.();
+  await containers.start(names.container, signal);
+  // Only now: an engine may still be clearing up after the last run of a container that does not run.
+  const stdin = await containers.stdin(names.container, signal);
+  try {
+    stdin.write(pair.current);
+    const link = input.openLink();
+    link.start();
+    await answered(link, input);
+  } finally {
+    stdin.destroy();
+  }
+  const known = secrets.read();
+  if (!known) throw new CaissonError('guest_failed', `the secrets of ${names.name} are gone`);
+  secrets.write({ ...known, ready: true });
+}
+
+async function answered(link: GuestLink, { names, containers, signal }: LaunchInput): Promise<void> {
+  const gone = new AbortController();
+  const look = setInterval(() => {
+    void containers
+      .inspect(names.container, signal)
+      .then((found) => (found?.State.Running ? undefined : gone.abort()))
+      .catch(() => {});
+  }, lookMs);
+  try {
+    await link.connected(AbortSignal.any([signal, gone.signal, AbortSignal.timeout(answerMs)]));
+  } catch (cause) {
+    signal.throwIfAborted();
+    const lines = await containers.logs(names.container, 10, signal).catch(() => []);
+    const what = gone.signal.aborted ? 'ended before it answered' : `did not answer within ${answerMs / 1000} s`;
+    const said = lines.at(-1) ?? link.lastFailure;
+    throw new CaissonError('guest_failed', `the guest of ${names.name} ${what}: ${said}`, {
+      context: { lines },
+      cause,
+    });
+  } finally {
+    clearInterval(look);
+  }
+}

@@ -1,0 +1,17 @@
+import { afterAll } from 'vitest';
+import { type RealEngine, startEngine, whyNoEngine } from '../real-engine.ts';
+import { describeDriver } from './describe-driver.ts';
+import { engineWorld } from './engine-world.ts';
+import { isForEachRun } from './podman-laws.ts';
+
+let starting: Promise<RealEngine> | undefined;
+const engine = () => {
+  starting ??= startEngine('podman');
+  return starting;
+};
+afterAll(async () => (await starting)?.close());
+
+describeDriver('podman', async () => engineWorld(await engine()), {
+  missing: whyNoEngine('podman'),
+  only: (title) => !isForEachRun(title),
+});
