@@ -116,6 +116,8 @@ function beginPodman(folder: string, host: string): ChildProcess {
   const places = ['--root', at('data'), '--runroot', at('exec'), '--storage-driver', 'overlay'];
   return spawn(programs.podman, [...places, 'system', 'service', '--time', '0', host], {
     stdio: 'ignore',
+    // Its monitors leave a file where they were started.
+    cwd: folder,
     env: { ...globalThis.process.env, CONTAINERS_CONF: at('containers.conf') },
   });
 }
