@@ -5,11 +5,10 @@ import { describePreviews } from './describe-previews.ts';
 import { attackedEngine } from './engine-under-attack.ts';
 
 /** Everything of the network on engines that is not looked at each time: most of it is the server's, and the same there. */
-const { under, close } = attackedEngine('podman');
-describeNetworkAttacks(under);
-afterAll(close);
-
 for (const name of ['docker', 'podman'] as const) {
+  const { under, close } = attackedEngine(name);
+  describeNetworkAttacks(under);
+  afterAll(close);
   describePreviews({ runtime: name, bytes: 100_000_000 });
   describePreviewAttacks(name);
 }

@@ -1,4 +1,3 @@
 import { describePreviewAttacks } from './describe-preview-attacks.ts';
 
 describePreviewAttacks('runc');
-describePreviewAttacks('runsc');
