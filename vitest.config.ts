@@ -14,8 +14,8 @@ export default defineConfig({
     testTimeout: long ? 3_600_000 : 20_000 * slowness,
     hookTimeout: 30_000 * slowness,
     expect: { poll: { timeout: 1_000 * slowness } },
-    // Most tests wait for something most of the time. More at once than this would make them wait for each other.
-    maxWorkers: long ? 1 : 3,
+    // Most tests wait for something most of the time; more at once would only make them wait for each other.
+    maxWorkers: long ? 1 : 2,
     globalSetup: ['test/pools.ts'],
   },
 });

@@ -1,15 +1,8 @@
-import { join } from 'node:path';
-import { HostClient } from '@caisson/guest';
-import { buildGuest } from '../../packages/guest/build.mjs';
 import { FakeBackend } from '../../packages/server/src/drivers/fake/fake-backend.ts';
 import { FakeDriver } from '../../packages/server/src/drivers/fake/fake-driver.ts';
-import { OciDriver } from '../../packages/server/src/drivers/oci/oci-driver.ts';
 import { describeDriver } from './describe-driver.ts';
+import { describeOciThroughHttp } from './describe-oci-through-http.ts';
 import { httpSkips, httpWorld } from './http-world.ts';
-import { whyNoRuntime } from './oci-world.ts';
-import { runscSkips } from './runsc-skips.ts';
-
-const never = new AbortController().signal;
 
 describeDriver(
   'fake through HTTP',
@@ -29,29 +22,5 @@ describeDriver(
   { skip: httpSkips },
 );
 
-const cannotHang = {
-  test: 'ends a create that hangs when it is told to destroy, and leaves nothing',
-  reason: 'a server takes its guest from its build: one that never dials is given to the driver directly',
-};
-
-for (const runtime of ['runc', 'crun', 'runsc'] as const) {
-  const isRunsc = runtime === 'runsc';
-  describeDriver(`oci-${runtime} through HTTP`, () => ociServer(runtime), {
-    missing: whyNoRuntime(runtime),
-    skip: [...httpSkips, cannotHang, ...(isRunsc ? runscSkips : [])],
-  });
-}
-
-function ociServer(ociRuntime: string) {
-  const guestProgram = buildGuest({ quiet: true });
-  const host = new HostClient(guestProgram);
-  const at = (root: string) => new OciDriver({ root, guestProgram, host });
-  return httpWorld({
-    driver: 'oci',
-    name: 'oci',
-    capabilities: at('').capabilities,
-    ociRuntime,
-    remove: (key, runtimeFolder) => at(join(runtimeFolder, 'oci')).destroy(key, never),
-    close: () => host.close(),
-  });
-}
+// Behind a server one runtime is like the other: the others are among the long ones, and each is under its driver's own test.
+describeOciThroughHttp('runc');

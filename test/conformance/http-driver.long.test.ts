@@ -1,0 +1,4 @@
+import { describeOciThroughHttp } from './describe-oci-through-http.ts';
+
+describeOciThroughHttp('crun');
+describeOciThroughHttp('runsc');
