@@ -68,7 +68,7 @@ test('the next server tells what is started in a sandbox that was switched on be
   guest.processes.baseEnv = undefined;
   const second = new EgressGates(parts);
   second.attach(id, guest);
-  await second.adopted();
+  await second.adopted([id]);
   expect(await sh(`curl -sS -m 5 http://a.test:${port}/`)).toEqual({ code: 0, said: 'here\n' });
   await second.close();
   expect((await sh(`curl -sS -m 5 http://a.test:${port}/`)).code).not.toBe(0);

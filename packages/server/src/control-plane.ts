@@ -141,7 +141,6 @@ async function assemble(
     egress: outgoing,
   } = openSecrets(folder, store, {
     key: options.secretsKey,
-    subjects: rules,
     log: options.log,
   });
   const parts = { subjects: rules, journal, secrets: outgoing };

@@ -91,7 +91,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     await plane.pools.open();
     const ready = heartbeat.start();
     // By then every guest that an earlier server left is linked.
-    void ready.then(() => plane.egress.gates.adopted()).catch(() => {});
+    void ready.then(() => adoptLate(plane)).catch(() => {});
     const prune = () => Promise.all([plane.store.idempotency.prune(), plane.store.toolCalls.prune()]).catch(() => {});
     const pruning = setInterval(prune, pruneEveryMs).unref();
     undo.push(() => clearInterval(pruning));
@@ -153,6 +153,11 @@ async function shutDown(
     await plane.close();
     folder.close();
   }
+}
+
+/** Only a sandbox whose rules were changed can have been switched on after it was made. */
+async function adoptLate({ store, egress }: ControlPlane): Promise<void> {
+  await egress.gates.adopted(await store.sandboxRules.changed());
 }
 
 /** Idempotency keys and calls of tools are kept for a day; an hour more does no harm. */

@@ -1,9 +1,8 @@
-import type { Id, WorkspaceBlueprint } from '@caisson/contract';
 import type { DataFolder } from './data-folder.ts';
-import type { EgressSecrets, EgressSubjects } from './network/egress.ts';
+import type { EgressSecrets } from './network/egress.ts';
 import { Authority } from './network/secrets/authority.ts';
 import { EgressVault } from './network/secrets/bound-secrets.ts';
-import { InsideSecrets, secretsIn } from './network/secrets/inside-secrets.ts';
+import { InsideSecrets } from './network/secrets/inside-secrets.ts';
 import { ProjectSecrets } from './network/secrets/project-secrets.ts';
 import { Secrets } from './network/secrets/secrets.ts';
 import { Vault } from './network/secrets/vault.ts';
@@ -31,12 +30,10 @@ export function openSecrets(
   store: Store,
   options: {
     readonly key?: SecretsKey | undefined;
-    /** The present rules of sandboxes; without them those of their blueprints count. */
-    readonly subjects?: EgressSubjects | undefined;
     readonly log?: Pick<Logger, 'warn'> | undefined;
   },
 ): SecretParts {
-  const { subjects, log } = options;
+  const { log } = options;
   const vault = new Vault(keySource(folder, options.key));
   const projects = new ProjectSecrets(store.secrets, vault, ({ tenant, project, name }, error) =>
     log?.warn({ tenant, project, name, why: error.message }, 'a secret cannot be read'),
@@ -44,13 +41,11 @@ export function openSecrets(
   const authority = new Authority(folder.path, vault);
   const missing = (sandbox: string, name: string) =>
     log?.warn({ sandbox, name }, 'the rules name a secret that is not there; requests go out without it');
-  const named = async (sandbox: Id<'sandbox'>, blueprint: WorkspaceBlueprint) =>
-    (await subjects?.find(sandbox))?.rules.secrets ?? secretsIn(blueprint);
   return {
     vault,
     secrets: new Secrets(store.secrets, vault, projects),
     egress: new EgressVault({ projects, store: store.secrets, authority, missing }),
-    inside: new InsideSecrets({ projects, authority, named }),
+    inside: new InsideSecrets({ projects, authority }),
   };
 }
 

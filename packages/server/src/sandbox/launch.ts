@@ -9,7 +9,7 @@ import {
 } from '@caisson/contract';
 import type { CreateRequest, Driver, Instance } from '../drivers/driver.ts';
 import { proxyEnv } from '../network/proxy-ports.ts';
-import type { LaunchSecrets } from '../network/secrets/inside-secrets.ts';
+import { type LaunchSecrets, secretsIn } from '../network/secrets/inside-secrets.ts';
 import type { AttemptImage } from '../store/attempts.ts';
 import type { StepChange } from '../store/sandboxes.ts';
 import { imaging } from './backend-images.ts';
@@ -47,7 +47,7 @@ export async function launch(
   const { tenant } = sandbox.owner;
   context.health?.began(backend, tenant);
   try {
-    const secrets = await context.secrets?.atLaunch(sandbox, plan.blueprint);
+    const secrets = await context.secrets?.atLaunch(sandbox.owner, plan.secretNames);
     const { request, notices, image } = await requestOf(context, driver, sandbox, { ...plan, secrets }, signal);
     // What images and files take says nothing about the backend.
     const asked = performance.now();
@@ -80,6 +80,8 @@ interface Plan {
   readonly blueprint: WorkspaceBlueprint;
   /** That of its rules, which may have changed since it was written. */
   readonly networkMode: NetworkRules['mode'];
+  /** The secrets that they name. */
+  readonly secretNames: readonly string[];
   /** Programs inside are offered the way out. */
   readonly isConnected: boolean;
   /** It begins from the filesystem that was kept for it. */
@@ -104,9 +106,11 @@ async function planOf(
   const blueprint = attempt.blueprint as WorkspaceBlueprint;
   const fromKept = kept !== undefined || (attempt.action === 'start' && sandbox.persistence === 'persistent');
   const { fromSnapshot: snapshot } = attempt;
-  const networkMode = (await subjects.find(sandbox.id))?.rules.mode ?? 'off';
+  const rules = (await subjects.find(sandbox.id))?.rules;
+  const networkMode = rules?.mode ?? 'off';
+  const secretNames = rules?.secrets ?? secretsIn(blueprint);
   const isConnected = networkMode !== 'off' && driver.capabilities.networkModes.includes(networkMode);
-  const common = { blueprint, networkMode, isConnected, fromKept, kept };
+  const common = { blueprint, networkMode, secretNames, isConnected, fromKept, kept };
   if (snapshot === null || fromKept) return { ...common, from: undefined, notices: [] };
   const isFirst = attempt.action === 'restore' || attempt.action === 'fork';
   const inputs = await store.snapshots.inputs(snapshot);

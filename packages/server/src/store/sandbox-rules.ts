@@ -70,6 +70,17 @@ export class SandboxRuleStore {
     return find(this.#database.db, sandbox);
   }
 
+  /** Those that are not destroyed and whose rules somebody changed. */
+  async changed(): Promise<Id<'sandbox'>[]> {
+    const rows = await this.#database.db
+      .selectFrom('sandbox_rules')
+      .innerJoin('sandboxes', 'sandboxes.id', 'sandbox_rules.sandbox')
+      .select('sandbox_rules.sandbox')
+      .where('sandboxes.state', '<>', 'destroyed')
+      .execute();
+    return rows.map(({ sandbox }) => sandbox as Id<'sandbox'>);
+  }
+
   /** Changes them with their event. What changes nothing is no change: so a request may be repeated. */
   async change(sandbox: Id<'sandbox'>, change: RulesChange): Promise<StoredRules> {
     const { stored, event } = await sandboxTransaction(this.#database, async (tx) => {

@@ -61,9 +61,12 @@ export class EgressGates {
     await this.#open(present);
   }
 
-  /** Looks after the guests that an earlier server left: what they were told of the proxy is not in their processes' hands. */
-  async adopted(): Promise<void> {
-    for (const present of [...this.#gates.values()]) await this.#open(present);
+  /** Looks after the guests of these that an earlier server left: what they were told of the proxy went with it. */
+  async adopted(sandboxes: Iterable<Id<'sandbox'>>): Promise<void> {
+    for (const sandbox of sandboxes) {
+      const present = this.#gates.get(sandbox);
+      if (present) await this.#open(present);
+    }
   }
 
   /** Opens what was not open when it was made. */

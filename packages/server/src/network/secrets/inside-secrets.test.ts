@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { newId, setSecretSchema, type WorkspaceBlueprint } from '@caisson/contract';
+import { setSecretSchema, type WorkspaceBlueprint } from '@caisson/contract';
 import { normalizeUserWorkspaceSpec } from '@caisson/workspace-composition';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openStore, type Store } from '../../store/store.ts';
@@ -33,7 +33,7 @@ beforeAll(async () => {
   await set('second', { env: 'API_TOKEN', placeholder: 'placeholder-two' });
   await set('header', { header: { name: 'X-Key' } });
   const authority = { certificate: async () => 'PEM' };
-  inside = new InsideSecrets({ projects, authority, named: async (_, blueprint) => secretsIn(blueprint) });
+  inside = new InsideSecrets({ projects, authority });
 });
 afterAll(async () => {
   await store.close();
@@ -64,19 +64,16 @@ test('names without a secret are refused, each with its place', async () => {
 test('a secret that does not open is told as such, and not as one that is not there', async () => {
   const projects = new ProjectSecrets(store.secrets, newVault());
   const authority = { certificate: async () => 'PEM' };
-  const locked = new InsideSecrets({ projects, authority, named: async () => [] });
+  const locked = new InsideSecrets({ projects, authority });
   await expect(locked.require(ada.owner, naming('token'))).rejects.toMatchObject({ code: 'secret_unreadable' });
 });
 
 test('a sandbox that names no secret has nothing of it inside', async () => {
-  expect(await inside.atLaunch({ id: newId('sandbox'), owner: ada.owner }, naming())).toBeUndefined();
+  expect(await inside.atLaunch(ada.owner, secretsIn(naming()))).toBeUndefined();
 });
 
 test('inside are placeholders and whom to trust, and no value', async () => {
-  const launch = await inside.atLaunch(
-    { id: newId('sandbox'), owner: ada.owner },
-    naming('token', 'second', 'header', 'gone'),
-  );
+  const launch = await inside.atLaunch(ada.owner, ['token', 'second', 'header', 'gone']);
   expect(launch?.env).toMatchObject({
     API_TOKEN: 'placeholder-one',
     SSL_CERT_FILE: '/dev/caisson-roots.pem',

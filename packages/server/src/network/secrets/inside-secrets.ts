@@ -1,4 +1,4 @@
-import { CaissonError, type Id, type Owner, type WorkspaceBlueprint } from '@caisson/contract';
+import { CaissonError, type Owner, type WorkspaceBlueprint } from '@caisson/contract';
 import type { GuestClient } from '@caisson/guest';
 import type { Authority } from './authority.ts';
 import type { ProjectSecrets } from './project-secrets.ts';
@@ -7,8 +7,6 @@ import { bringTrust, secretEnvironment } from './trust.ts';
 export interface InsideSecretsOptions {
   readonly projects: ProjectSecrets;
   readonly authority: Pick<Authority, 'certificate'>;
-  /** The secrets that a sandbox's rules name at present. */
-  readonly named: (sandbox: Id<'sandbox'>, blueprint: WorkspaceBlueprint) => Promise<readonly string[]>;
 }
 
 /** What a launch has to do for the secrets of one sandbox. */
@@ -48,11 +46,8 @@ export class InsideSecrets {
     throw new CaissonError('spec_invalid', `${first.path}: ${first.message}${more}`, { problems });
   }
 
-  async atLaunch(
-    { id, owner }: { readonly id: Id<'sandbox'>; readonly owner: Owner },
-    blueprint: WorkspaceBlueprint,
-  ): Promise<LaunchSecrets | undefined> {
-    const names = await this.#options.named(id, blueprint);
+  /** `names` are those that the sandbox's rules name at present. */
+  async atLaunch(owner: Owner, names: readonly string[]): Promise<LaunchSecrets | undefined> {
     if (names.length === 0) return undefined;
     const { byName } = await this.#options.projects.of(owner);
     const found = names.flatMap((name) => byName.get(name) ?? []);
