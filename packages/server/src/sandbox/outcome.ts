@@ -1,7 +1,7 @@
 import { CaissonError, type Id, type Sandbox } from '@caisson/contract';
+import { within } from '../drivers/within.ts';
 import type { Store } from '../store/store.ts';
 import type { Operation } from './runner.ts';
-import { within } from './within.ts';
 
 /** How an action went by the time the caller wanted to know. */
 export interface Outcome {

@@ -1,7 +1,7 @@
 import { type ActionName, CaissonError, hasCode, type Id, type Sandbox, type TransientState } from '@caisson/contract';
+import { within } from '../drivers/within.ts';
 import type { StepChange } from '../store/sandboxes.ts';
 import { about, asCaissonError, failureReason } from './failure.ts';
-import { within } from './within.ts';
 import { work } from './work.ts';
 import type { WorkContext } from './work-context.ts';
 

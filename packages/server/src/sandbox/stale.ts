@@ -7,6 +7,7 @@ import {
   type StaleReport,
 } from '@caisson/contract';
 import type { Driver, InstanceKey, Listing } from '../drivers/driver.ts';
+import { within } from '../drivers/within.ts';
 import type { Store } from '../store/store.ts';
 import { type Caller, canSee } from '../tenancy/caller.ts';
 import { withDeadline } from './deadline.ts';
@@ -16,7 +17,6 @@ import type { Reconciler } from './reconciler.ts';
 import type { Runner } from './runner.ts';
 import type { Sandboxes } from './sandboxes.ts';
 import { isWanted, wantsFilesystem } from './wanted.ts';
-import { within } from './within.ts';
 import type { WorkContext } from './work-context.ts';
 
 /** How long a reaper waits for what it began. */

@@ -1,5 +1,6 @@
 import type { Id } from '@caisson/contract';
 import type { GuestClient, ProxyClient } from '@caisson/guest';
+import { within } from '../../drivers/within.ts';
 import { openDoors } from '../open-doors.ts';
 import { Client } from './client.ts';
 import { endWith } from './flow.ts';
@@ -72,7 +73,10 @@ export class EgressGates {
   /** Opens what was not open when it was made. */
   async #open({ gate, guest }: { readonly gate: Gate; readonly guest: GuestClient | undefined }): Promise<void> {
     const { subject } = (await gate.standing()) ?? {};
-    if (guest && subject && subject.isLate !== false && subject.rules.mode !== 'off') await soon(openDoors(guest));
+    if (!guest || !subject || subject.isLate === false || subject.rules.mode === 'off') return;
+    // Whether it fails is seen by whoever uses the sandbox, and it is done again at the next chance.
+    const opened = openDoors(guest).catch(() => {});
+    await within(opened, answerMs);
   }
 
   forget(sandbox: Id<'sandbox'>): void {
@@ -128,14 +132,4 @@ export class EgressGates {
     const now = performance.now();
     for (const { gate } of this.#gates.values()) if (gate.clients.size > 0) gate.look(now, idleMs);
   }
-}
-
-/** Waits for it a moment; whether it fails is seen by whoever uses the sandbox, and it is done again at the next chance. */
-async function soon(work: Promise<void>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, answerMs);
-  });
-  await Promise.race([work.catch(() => {}), late]);
-  clearTimeout(timer);
 }

@@ -1,11 +1,11 @@
 import { type CaissonEvent, type Id, type Pool, profileRef, type Sandbox, systemOwner } from '@caisson/contract';
+import { within } from '../../drivers/within.ts';
 import type { ProfileCatalog } from '../../profiles/catalog.ts';
 import type { Router } from '../../routing/router.ts';
 import type { NewAttempt } from '../../store/attempts.ts';
 import type { IdempotentRequest } from '../../store/idempotency.ts';
 import type { PoolBounds } from '../../store/pools.ts';
 import type { NewSandbox } from '../../store/sandboxes.ts';
-import { within } from '../within.ts';
 import { PoolKeeper, type PoolKeeperContext } from './pool-keeper.ts';
 import { PoolMembers } from './pool-members.ts';
 import { type PoolMember, WarmPool } from './warm-pool.ts';

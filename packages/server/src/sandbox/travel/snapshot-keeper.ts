@@ -1,8 +1,8 @@
 import type { Id } from '@caisson/contract';
 import type { Driver, Snapshotting } from '../../drivers/driver.ts';
+import { within } from '../../drivers/within.ts';
 import type { Storage } from '../../storage/storage.ts';
 import type { Repair } from '../reconciler.ts';
-import { within } from '../within.ts';
 import type { WorkContext } from '../work-context.ts';
 import { isSnapshotting } from './snapshot-storage.ts';
 import type { Snapshots } from './snapshots.ts';

@@ -10,6 +10,7 @@ import {
   type Sandbox,
   type Snapshot,
 } from '@caisson/contract';
+import { within } from '../../drivers/within.ts';
 import type { IdempotentRequest } from '../../store/idempotency.ts';
 import {
   asSnapshot,
@@ -23,7 +24,6 @@ import type { Store } from '../../store/store.ts';
 import { type Caller, canSee, projectOf, requireChange } from '../../tenancy/caller.ts';
 import { withDeadline } from '../deadline.ts';
 import type { Sandboxes } from '../sandboxes.ts';
-import { within } from '../within.ts';
 import type { WorkContext } from '../work-context.ts';
 import { inStorage, type SnapshotStorage, snapshotStorage } from './snapshot-storage.ts';
 import { StillMoment } from './stillness.ts';
