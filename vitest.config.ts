@@ -17,5 +17,6 @@ export default defineConfig({
     // Most tests wait for something most of the time; more at once would only make them wait for each other.
     maxWorkers: long ? 1 : 2,
     globalSetup: ['test/pools.ts'],
+    setupFiles: ['test/seed.ts'],
   },
 });

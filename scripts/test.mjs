@@ -1,6 +1,7 @@
 // `npm test`: sets the clone up, then runs every check and ends with one line that counts them.
 // A check that is not a test of vitest (types, lint, format) counts as one.
-import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { randomInt } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { build, root, run, setup } from './setup.mjs';
 
@@ -38,6 +39,23 @@ function runVitest() {
   if (!succeeded && counts.failed === 0) check('vitest failed outside of its tests', false);
 }
 
+/** What holds for every value is tried with values that no run before had. */
+function tryOtherValues(times) {
+  const folders = ['packages', 'test'].flatMap((top) =>
+    readdirSync(join(root, top), { recursive: true }).map((name) => join(top, name)),
+  );
+  const files = folders.filter(
+    (name) =>
+      /(?<!\.long)\.test\.ts$/.test(name) &&
+      !name.includes('node_modules') &&
+      readFileSync(join(root, name), 'utf8').includes("'fast-check'"),
+  );
+  for (let time = 0; time < times; time += 1) {
+    const seed = String(randomInt(2 ** 31));
+    check(`properties with the seed ${seed}`, run('vitest', ['run', ...files], { env: { CAISSON_SEED: seed } }));
+  }
+}
+
 /** A required driver whose suite did not run at all would otherwise go unnoticed. */
 function checkDrivers(tests) {
   for (const name of (process.env.REQUIRE_DRIVERS ?? '').split(',').filter(Boolean)) {
@@ -63,6 +81,7 @@ if (check('types and build', await build())) {
       run('biome', ['format', '.']) && run('biome', ['check', '--linter-enabled=false', '.'], { quiet: true }),
     );
   }
+  if (long && filters.length === 0) tryOtherValues(10);
   runVitest();
 }
 console.log(`${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`);

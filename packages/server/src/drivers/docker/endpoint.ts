@@ -42,7 +42,8 @@ export function parseEndpoint(text: string, options: EndpointOptions = {}): Endp
     throw refuse(text, 'there may be nothing behind the host and its port, and no password');
   const port = url.port === '' ? undefined : Number(url.port);
   if (url.protocol === 'ssh:') {
-    const user = decodeURIComponent(url.username);
+    // A name that has to be escaped is none that ssh is given, so nothing is unescaped here.
+    const user = url.username;
     if (user !== '' && !userForm.test(user)) throw refuse(text, 'the name of the user is not one');
     return { kind: 'ssh', destination: user === '' ? host : `${user}@${host}`, port };
   }
