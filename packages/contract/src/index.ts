@@ -1,6 +1,7 @@
 export { canonicalEgressEntry, type SupportFailure, type WorkspaceBlueprint } from '@caisson/workspace-composition';
 export * from './api/file-routes.ts';
 export * from './api/file-shape.ts';
+export * from './api/health-routes.ts';
 export * from './api/host-routes.ts';
 export * from './api/network-routes.ts';
 export * from './api/network-shape.ts';

@@ -1,4 +1,5 @@
 import { fileRoutes } from './file-routes.ts';
+import { healthRoutes } from './health-routes.ts';
 import { hostRoutes } from './host-routes.ts';
 import { networkRoutes } from './network-routes.ts';
 import { planRoutes } from './plan-routes.ts';
@@ -30,6 +31,7 @@ export const routes = {
   ...profileRoutes,
   ...routeRoutes,
   ...hostRoutes,
+  ...healthRoutes,
   ...secretRoutes,
   ...systemRoutes,
 } as const satisfies Record<string, Route>;

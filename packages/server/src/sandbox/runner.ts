@@ -200,7 +200,8 @@ export class Runner {
       const perform = work[action];
       if (!perform) throw new CaissonError('interrupted', `the server ended while ${sandbox.id} was ${sandbox.state}`);
       await first?.(signal);
-      change = await perform(this.#context, sandbox, signal);
+      const about = { sandbox: sandbox.id, driver: sandbox.driver ?? undefined };
+      change = await this.#context.spans.run(action, about, () => perform(this.#context, sandbox, signal));
     } catch (cause) {
       const error = asCaissonError(cause);
       if (hasCode(error, 'action_cancelled', 'shutting_down', 'database_unavailable')) throw about(error, sandbox);
