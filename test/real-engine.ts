@@ -41,7 +41,7 @@ export interface RealEngine {
   /** An image with a shell and the usual small programs. */
   readonly image: { readonly reference: string; readonly digest: string };
   /** Ends the engine and starts it again on the same data. */
-  restart(): Promise<void>;
+  restart(signal?: 'SIGTERM' | 'SIGKILL'): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -61,8 +61,8 @@ export async function startEngine(name: EngineName, more: readonly string[] = []
       host,
       engine,
       image: { reference, digest: reference },
-      async restart() {
-        await end(process, 'SIGTERM');
+      async restart(signal = 'SIGTERM') {
+        await end(process, signal);
         process = begin(folder, host);
         await answers(process, engine);
       },
