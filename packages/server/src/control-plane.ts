@@ -177,7 +177,7 @@ async function assemble(
   });
   const networks = new Networks({ store, sandboxes, rules, journal, gates: egress.gates });
   const branches = new Branches({ work, runner, sandboxes, snapshots, profiles, limits, host });
-  const diffs = new Diffs({ filesystems, sandboxes, snapshots });
+  const diffs = new Diffs({ store, filesystems, sandboxes, snapshots, drivers });
   const archives = new Archives({ store, filesystems, snapshots, profiles, drivers });
   const keeper = new SnapshotKeeper(work, snapshots, drivers);
   const reconciler = new Reconciler({ work, runner, expiry, keeper, drivers });
@@ -191,6 +191,7 @@ async function assemble(
     operations: () => runner.count,
     storage: async () => filesystems?.room.health(),
     pools: () => pools.show(),
+    routes: () => router.numbers(),
   });
   const doctor = () => checkAll({ store, drivers, folder: folder.path, filesystems, vault });
   const { version } = options;

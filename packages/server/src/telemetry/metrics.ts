@@ -1,4 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { addRouteMetrics, type RouteNumbers } from './route-metrics.ts';
 
 /** Where numbers come from that are asked for only when somebody looks. */
 export interface MetricSources {
@@ -8,6 +9,7 @@ export interface MetricSources {
   /** Bytes and state of where root filesystems lie; nothing where there is no such place. */
   storage(): Promise<StorageNumbers | undefined>;
   pools(): readonly PoolNumbers[];
+  routes(): RouteNumbers;
 }
 
 export interface StorageNumbers {
@@ -92,6 +94,7 @@ export class Metrics {
           for (const result of ['taken', 'misses'] as const) this.set({ profile: pool.profile, result }, pool[result]);
       },
     });
+    addRouteMetrics(registers, () => sources.routes());
     new Gauge({
       name: 'caisson_operations',
       help: 'Actions that run at the moment.',
