@@ -18,7 +18,7 @@ export function shortcomings(
   policy: WantedPolicy,
 ): { readonly rejections: readonly Rejection[]; readonly unmet: readonly string[] } {
   const { capabilities } = driver;
-  const { network, resources, persistence } = blueprint.runtime;
+  const { network, resources, persistence, readOnlyRoot } = blueprint.runtime;
   const rejections: Rejection[] = driver
     .supports(blueprint)
     .map(({ reason, path, message }) => ({ code: reason, path, message }));
@@ -41,6 +41,10 @@ export function shortcomings(
   if (persistence === 'persistent' && !keepsFiles(capabilities)) {
     const message = 'it cannot keep the filesystem of a stopped sandbox';
     rejections.push({ code: 'stop_not_available', path: 'runtime.persistence', message });
+  }
+  if (readOnlyRoot === true && capabilities.readOnlyRoot !== true) {
+    const message = 'it cannot make its root filesystem read-only';
+    rejections.push({ code: 'unsupported-runtime-requirement', path: 'runtime.readOnlyRoot', message });
   }
   if (policy.autoPause && capabilities.pause === 'none') unmet.push('autoPauseSeconds');
   if (policy.snapshotTools && capabilities.snapshots === 'none') unmet.push('snapshots.perTool');

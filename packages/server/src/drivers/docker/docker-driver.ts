@@ -31,6 +31,7 @@ import { KnownEngine } from './known-engine.ts';
 import { launch } from './launch.ts';
 import { SecretFile } from './secret-file.ts';
 import { whyEnded } from './why-ended.ts';
+import { WorkspaceVolumes } from './workspace-volume.ts';
 
 /** What a sandbox's last words may be. */
 const logLines = 100;
@@ -66,6 +67,7 @@ export class DockerDriver implements Driver {
     limits: ['cpus', 'memoryMiB', 'pids'],
     // An engine shifts the ids of all containers alike, or of none.
     userNamespace: false,
+    readOnlyRoot: true,
     guest: true,
     halt: true,
     stats: true,
@@ -83,6 +85,7 @@ export class DockerDriver implements Driver {
   readonly #snapshots: EngineSnapshots;
   readonly #kept: KeptContainers;
   readonly #volume: GuestVolume;
+  readonly #workspaces: WorkspaceVolumes;
   readonly #links: GuestLinks;
   readonly #turns = new Turns();
 
@@ -101,6 +104,7 @@ export class DockerDriver implements Driver {
     this.#snapshots = new EngineSnapshots(this.#images, this.#containers, options.installation);
     this.#kept = new KeptContainers(this.#containers, this.#snapshots);
     this.#volume = new GuestVolume(this.#engine, options.guestProgram);
+    this.#workspaces = new WorkspaceVolumes(this.#engine);
     this.#links = new GuestLinks({
       containers: this.#containers,
       secrets: (names) => this.#secrets(names),
@@ -358,6 +362,7 @@ export class DockerDriver implements Driver {
   async #remove(names: InstanceNames, signal = never): Promise<void> {
     await this.#removeContainers(names, signal);
     await this.#snapshots.forgetKept(names, signal);
+    await this.#workspaces.remove(names, signal);
   }
 
   async #removeContainers(names: InstanceNames, signal: AbortSignal): Promise<void> {
