@@ -9,8 +9,8 @@ export interface WantedPolicy {
 
 /**
  * What a driver lacks for a blueprint. A limit that is named, a network that is narrower than open and files that shall
- * stay are required: without them the sandbox would be more, or less, than somebody relies on. An open network and what
- * happens by itself are preferred.
+ * stay are required: without them the sandbox would be more, or less, than somebody relies on. An open network, a limit to
+ * the disk, which most engines cannot set, and what happens by itself are preferred.
  */
 export function shortcomings(
   driver: Driver,
@@ -36,7 +36,8 @@ export function shortcomings(
   for (const name of Object.keys(resources) as (keyof typeof resources)[]) {
     if (capabilities.limits.includes(name)) continue;
     const path = `runtime.resources.${name}`;
-    rejections.push({ code: 'unsupported-runtime-requirement', path, message: `it cannot limit ${name}` });
+    if (name === 'diskMiB') unmet.push(path);
+    else rejections.push({ code: 'unsupported-runtime-requirement', path, message: `it cannot limit ${name}` });
   }
   if (persistence === 'persistent' && !keepsFiles(capabilities)) {
     const message = 'it cannot keep the filesystem of a stopped sandbox';

@@ -35,8 +35,13 @@ export interface ConfigInput {
   readonly securityOptions: readonly string[];
 }
 
+export interface ContainerConfig {
+  readonly HostConfig: Readonly<Record<string, unknown>>;
+  readonly [field: string]: unknown;
+}
+
 /** What the engine is asked to make. Pure: the same input gives the same container. */
-export function containerConfig(input: ConfigInput): Record<string, unknown> {
+export function containerConfig(input: ConfigInput): ContainerConfig {
   const { request, image } = input;
   const { key } = request;
   const env = environmentOf(request);
