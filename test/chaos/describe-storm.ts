@@ -112,7 +112,7 @@ class Storm {
       'server stopped for a moment': () => this.#stopServer(),
       'guest killed': async () => this.#killGuest(),
       'runtime killed': async () => this.#killRuntime(),
-      'engine killed': () => this.#engine.restart('SIGKILL'),
+      'engine killed': () => this.#killEngine(),
       'Postgres crashed': () => this.#crashPostgres(),
       'disk full': () => this.#fillDisk(),
     };
@@ -196,6 +196,11 @@ class Storm {
       const command = textOf(join('/proc', pid, 'cmdline'));
       if (/(^|\/)(runc|crun)\0/.test(command) && command.includes(folder)) kill(Number(pid));
     }
+  }
+
+  async #killEngine(): Promise<void> {
+    await this.#engine.kill();
+    await this.#engine.start();
   }
 
   async #crashPostgres(): Promise<void> {

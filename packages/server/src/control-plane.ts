@@ -191,7 +191,7 @@ async function assemble(
   });
   const networks = new Networks({ store, sandboxes, rules, journal, gates: egress.gates });
   const branches = new Branches({ work, runner, sandboxes, snapshots, profiles, limits, host });
-  const diffs = new Diffs({ filesystems, sandboxes, snapshots });
+  const diffs = new Diffs({ store, filesystems, sandboxes, snapshots, drivers });
   const archives = new Archives({ store, filesystems, snapshots, profiles, drivers });
   const keeper = new SnapshotKeeper(work, snapshots, drivers);
   const reconciler = new Reconciler({ work, runner, expiry, keeper, drivers });
@@ -209,6 +209,7 @@ async function assemble(
     links: () => egress.gates.count,
     egress: () => journal.counted,
     droppedSpans: () => tracing.droppedSpans(),
+    routes: () => router.numbers(),
   });
   spans.listen((span) => metrics.span(span));
   store.onEvent((event) => metrics.event(event.type));
