@@ -48,8 +48,11 @@ export function describeStorm(seconds: number): void {
       await storm.settled(when);
       for (const client of clients) await client.check(when);
       const caisson = storm.world.client();
-      const stale = await caisson.hosts.stale();
-      expect([stale.items, stale.unseen], when).toEqual([[], []]);
+      const stale = async () => {
+        const { items, unseen } = await caisson.hosts.stale();
+        return [...items, ...unseen];
+      };
+      await expect.poll(stale, { timeout: settleMs, interval: 500, message: when }).toEqual([]);
       for (const client of clients) await client.checkSnapshots(caisson, when);
       expect(
         clients.flatMap((client) => client.mistakes),
