@@ -71,6 +71,7 @@ function configOf({ request, folder, runtime, place }: LaunchInput): Record<stri
       folder.name,
     ),
     seccomp: runtime.known.seccomp,
+    isBare: request.isBare ?? false,
   });
 }
 
