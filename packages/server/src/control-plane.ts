@@ -3,15 +3,18 @@ import { CaissonError, type Doctor } from '@caisson/contract';
 import { defaultDrivers, type Engines, openBackends } from './backends.ts';
 import type { DataFolder } from './data-folder.ts';
 import type { Driver } from './drivers/driver.ts';
+import type { NativeBuilder } from './images/builders/native/native-builder.ts';
 import { Journal } from './network/journal.ts';
 import type { EgressLog } from './network/proxy/egress-gates.ts';
 import { SandboxRules } from './network/sandbox-rules.ts';
 import type { Secrets } from './network/secrets/secrets.ts';
+import { openNativeBuilder } from './open-builders.ts';
 import { type Egress, type EgressSettings, openEgress } from './open-egress.ts';
 import { loadProfiles, type ProfileCatalog } from './profiles/catalog.ts';
 import type { Router } from './routing/router.ts';
 import { openRouting } from './routing-parts.ts';
 import { Attachments } from './sandbox/attachments.ts';
+import { RoomSubjects } from './sandbox/building/room-subjects.ts';
 import { checkAll } from './sandbox/doctor.ts';
 import { Expiry } from './sandbox/expiry.ts';
 import { Guests } from './sandbox/guests.ts';
@@ -96,6 +99,8 @@ export interface ControlPlane {
   /** How full the place of root filesystems is. */
   storageRoom(): Promise<StorageNumbers | undefined>;
   readonly egress: Egress;
+  /** Makes images with nothing but what runs sandboxes here; undefined where that is not possible. */
+  readonly nativeBuilder: NativeBuilder | undefined;
   doctor(): Promise<Doctor['checks']>;
   close(): Promise<void>;
 }
@@ -152,7 +157,8 @@ async function assemble(
     key: options.secretsKey,
     log: options.log,
   });
-  const parts = { subjects: rules, journal, secrets: outgoing };
+  const subjects = new RoomSubjects(rules);
+  const parts = { subjects, journal, secrets: outgoing };
   const egress = openEgress(store, drivers, parts, options.egress ?? {}, options.log ?? silent);
   undo.push(() => egress.close());
   const service = { version: options.version, instance: store.installation };
@@ -175,6 +181,8 @@ async function assemble(
     subjects: rules,
   };
   const runner = new Runner(work);
+  const native = openNativeBuilder({ filesystems, drivers, subjects, gates: egress.gates, runner, work });
+  undo.push(async () => native?.close());
   const pools = new WarmPools({ work, runner, router, profiles, limits, host });
   const sandboxes = new Sandboxes({ work, runner, router, profiles, limits, pools });
   const idle = new Idle(work, runner);
@@ -259,6 +267,7 @@ async function assemble(
     usage,
     storageRoom,
     egress,
+    nativeBuilder: native?.builder,
     doctor,
   };
 }

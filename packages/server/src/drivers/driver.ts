@@ -92,6 +92,8 @@ export interface CreateRequest {
   readonly resources?: WorkspaceBlueprint['runtime']['resources'];
   /** The environment of every process: the image's, and the blueprint's over it. */
   readonly env?: Readonly<Record<string, string>>;
+  /** Nothing is added to the tree, not even the account of `user`: somebody wants to know what is changed in it. */
+  readonly isBare?: boolean;
 }
 
 export interface Instance {

@@ -18,6 +18,8 @@ export interface ConfigInput {
   readonly seccomp: boolean;
   /** With any, the root filesystem itself cannot be written. */
   readonly writable?: WritableMounts;
+  /** Without the account that every sandbox has. */
+  readonly isBare?: boolean;
 }
 
 /**
@@ -64,12 +66,13 @@ export function ociConfig(input: ConfigInput): Record<string, unknown> {
   };
 }
 
-function guestCommand({ key, directory }: ConfigInput): string[] {
+function guestCommand({ key, directory, isBare = false }: ConfigInput): string[] {
   const { sandbox, incarnation } = key;
   const identity = ['--sandbox', sandbox, '--incarnation', String(incarnation)];
   // Its first secret comes on stdin: it is neither in a file nor in the list of processes.
   const channel = ['--socket', `${inside}/run/socket`, '--secret-fd', '0'];
-  return [insideProgram, 'guest', ...identity, ...channel, '--create-user', '--directory', directory];
+  const account = isBare ? [] : ['--create-user'];
+  return [insideProgram, 'guest', ...identity, ...channel, ...account, '--directory', directory];
 }
 
 function namespaces(withUser: boolean): { type: string }[] {

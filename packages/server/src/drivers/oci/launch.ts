@@ -73,6 +73,7 @@ function configOf({ request, folder, runtime, place }: LaunchInput, writable: Wr
     ),
     seccomp: runtime.known.seccomp,
     writable,
+    isBare: request.isBare ?? false,
   });
 }
 
