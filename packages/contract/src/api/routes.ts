@@ -1,3 +1,4 @@
+import { buildRoutes } from './build-routes.ts';
 import { fileRoutes } from './file-routes.ts';
 import { hostRoutes } from './host-routes.ts';
 import { networkRoutes } from './network-routes.ts';
@@ -26,6 +27,7 @@ export const routes = {
   ...networkRoutes,
   ...portRoutes,
   ...planRoutes,
+  ...buildRoutes,
   ...poolRoutes,
   ...profileRoutes,
   ...routeRoutes,

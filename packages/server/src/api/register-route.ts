@@ -2,6 +2,7 @@ import { isId, type Route, type RouteName, routes } from '@caisson/contract';
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
 import { type Caller, requireScope } from '../tenancy/caller.ts';
 import { authenticate } from './authenticate.ts';
+import { buildHandlers } from './build-handlers.ts';
 import { sendBytes } from './byte-answer.ts';
 import { fileHandlers } from './file-handlers.ts';
 import { followLive } from './follow-live.ts';
@@ -39,6 +40,7 @@ const handlers: Handlers = {
   ...eventHandlers,
   ...networkHandlers,
   ...planHandlers,
+  ...buildHandlers,
   ...poolHandlers,
   ...hostHandlers,
   ...profileHandlers,

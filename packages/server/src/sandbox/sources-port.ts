@@ -1,6 +1,8 @@
 import type { Id, Owner, WorkspaceBlueprint } from '@caisson/contract';
 import type { GuestClient } from '@caisson/guest';
-import type { ResolvedImagePlan } from '@caisson/workspace-composition';
+import type { BuildContext, ContextRequest } from '../builds/build-context.ts';
+
+export type { BuildContext, ContextRequest } from '../builds/build-context.ts';
 
 /**
  * What create, builds and launch ask of sources: repositories, folders, archives, dotfiles.
@@ -25,23 +27,9 @@ export interface SourcesPort {
 /** As it is kept with the attempt: plain JSON. */
 export interface SourceFacts {
   /** The commit of the workspace's repository, or the digest of what else it is. */
-  readonly commit?: string;
+  readonly commit?: string | undefined;
   /** By the input's id: a commit for git, a digest for the others. */
-  readonly inputs?: Readonly<Record<string, string>>;
-}
-
-export interface ContextRequest {
-  readonly plan: ResolvedImagePlan;
-  readonly blueprint: WorkspaceBlueprint;
-  readonly owner: Owner;
-  readonly progress: (line: string) => void;
-  readonly signal: AbortSignal;
-}
-
-/** A folder of the host with `repository` and `inputs/<id>`, as the plan's `copy` steps name them. */
-export interface BuildContext {
-  readonly folder: string;
-  dispose(): Promise<void>;
+  readonly inputs?: Readonly<Record<string, string>> | undefined;
 }
 
 export interface PlaceRequest {
