@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { CaissonError, type Id, idPrefixes, type WorkspaceBlueprint } from '@caisson/contract';
-import { collect, type ExitStatus, type GuestClient } from '@caisson/guest';
+import { collect, type ExitStatus, type GuestClient, type SpawnOptions } from '@caisson/guest';
 import { repositoryDirectory, type Step } from '@caisson/workspace-composition';
 import { launchCommand } from '../images/harnesses/commands.ts';
 import { findHarness } from '../images/harnesses/table.ts';
@@ -53,14 +53,11 @@ export function startsSomething({ lifecycle: { startup }, harness }: WorkspaceBl
 async function runStep(request: StartUp, step: Step, index: number, timeoutMs: number): Promise<void> {
   const { guest, attempt, signal } = request;
   const id = processId(attempt, `step ${index}`);
-  await enterable(guest, step.workingDirectory, signal);
-  await guest.processes.start({
+  await begin(guest, `the startup step ${step.id}`, {
     id,
     argv: [shellOf(step.shell), '-e', '-c', step.run],
     cwd: step.workingDirectory,
     tags: [startupTag, `${startupTag}:${step.id}`.slice(0, 64)],
-    whenDetached: 'drop',
-    ringBytes,
     timeoutMs,
     signal,
   });
@@ -77,19 +74,34 @@ async function startForeground(request: StartUp): Promise<void> {
   const { guest, attempt, blueprint, signal } = request;
   const command = foregroundOf(request);
   if (!command) return;
-  await enterable(guest, command.cwd, signal);
-  const id = processId(attempt, 'foreground');
-  await guest.processes.start({
-    id,
+  const isHarness = blueprint.lifecycle.startup.foreground.kind === 'harness';
+  await begin(guest, 'the foreground', {
+    id: processId(attempt, 'foreground'),
     ...command,
     env: { TERM: 'xterm-256color' },
     pty,
     stdin: true,
-    tags: [foregroundTag, ...(blueprint.lifecycle.startup.foreground.kind === 'harness' ? [blueprint.harness.id] : [])],
-    whenDetached: 'drop',
-    ringBytes,
+    tags: [foregroundTag, ...(isHarness ? [blueprint.harness.id] : [])],
     signal,
   });
+}
+
+/** Starts a process in its folder, which is made where it is not there; then it is the user's. */
+async function begin(
+  guest: GuestClient,
+  what: string,
+  options: SpawnOptions & { readonly cwd: string },
+): Promise<void> {
+  const { cwd, signal } = options;
+  const asRoot = { user: 'root', signal } as const;
+  try {
+    if (await guest.files.mkdir(cwd, { ...asRoot, parents: true }))
+      await guest.files.chown(cwd, { uid: 1000, gid: 1000 }, asRoot);
+    await guest.processes.start({ ...options, whenDetached: 'drop', ringBytes });
+  } catch (error) {
+    if (!(error instanceof CaissonError) || !/^(?:command_|file_|request_)/.test(error.code)) throw error;
+    throw new CaissonError('startup_failed', `${what} cannot be started: ${error.message}`, { cause: error });
+  }
 }
 
 function foregroundOf({ blueprint, hasHarness }: StartUp): { argv: readonly string[]; cwd: string } | undefined {
@@ -101,13 +113,6 @@ function foregroundOf({ blueprint, hasHarness }: StartUp): { argv: readonly stri
   if (!found || !hasHarness) return undefined;
   const cwd = sources.workspace.kind === 'none' ? runtime.workspaceRoot : repositoryDirectory(runtime.workspaceRoot);
   return { argv: launchCommand(found, harness.profile).argv, cwd };
-}
-
-/** The folder that a command begins in, made where it is not there; then it is the user's. */
-async function enterable(guest: GuestClient, path: string, signal: AbortSignal): Promise<void> {
-  const options = { user: 'root', signal } as const;
-  if (await guest.files.mkdir(path, { ...options, parents: true }))
-    await guest.files.chown(path, { uid: 1000, gid: 1000 }, options);
 }
 
 function shellOf(shell: Step['shell']): string {
