@@ -104,6 +104,8 @@ const samples: Record<RouteName, (id: string) => { path: string; body?: unknown 
   'key.revoke': () => ({ path: `/v1/keys/${newId('key')}` }),
   'system.whoami': () => ({ path: '/v1/whoami' }),
   'system.version': () => ({ path: '/v1/version' }),
+  'system.health': () => ({ path: '/v1/health' }),
+  'usage.list': () => ({ path: '/v1/usage' }),
   'system.doctor': () => ({ path: '/v1/doctor' }),
 };
 

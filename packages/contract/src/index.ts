@@ -3,6 +3,7 @@ export * from './api/build-routes.ts';
 export * from './api/build-shape.ts';
 export * from './api/file-routes.ts';
 export * from './api/file-shape.ts';
+export * from './api/health-routes.ts';
 export * from './api/host-routes.ts';
 export * from './api/network-routes.ts';
 export * from './api/network-shape.ts';

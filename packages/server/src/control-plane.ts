@@ -34,6 +34,7 @@ import { Branches } from './sandbox/travel/branches.ts';
 import { SnapshotKeeper } from './sandbox/travel/snapshot-keeper.ts';
 import { Snapshots } from './sandbox/travel/snapshots.ts';
 import { Stillness } from './sandbox/travel/stillness.ts';
+import { SandboxesInUse } from './sandbox/usage.ts';
 import { type Deadlines, defaultDeadlines, type WorkContext } from './sandbox/work-context.ts';
 import { openSecrets, type SecretsKey } from './secret-parts.ts';
 import { Archives } from './snapshot-content/archives.ts';
@@ -42,7 +43,9 @@ import type { StorageWanted } from './storage-choice.ts';
 import type { Limits } from './store/limits.ts';
 import { openStore, type Store } from './store/store.ts';
 import type { Logger } from './telemetry/log.ts';
-import { Metrics } from './telemetry/metrics.ts';
+import { Metrics, type StorageNumbers } from './telemetry/metrics.ts';
+import type { Spans } from './telemetry/spans.ts';
+import { openTracing, type TraceSettings } from './telemetry-parts.ts';
 import { Keys } from './tenancy/keys.ts';
 
 export interface ControlPlaneOptions {
@@ -68,6 +71,8 @@ export interface ControlPlaneOptions {
   readonly sources?: SourcesPort | undefined;
   /** The way out of sandboxes. */
   readonly egress?: EgressSettings | undefined;
+  /** Where traces go; nowhere when absent. */
+  readonly traces?: TraceSettings | undefined;
   /** Another server took the database over: this one must end. */
   readonly onSuperseded?: (() => void) | undefined;
 }
@@ -97,6 +102,10 @@ export interface ControlPlane {
   readonly secrets: Secrets;
   readonly keys: Keys;
   readonly metrics: Metrics;
+  readonly spans: Spans;
+  readonly usage: SandboxesInUse;
+  /** How full the place of root filesystems is. */
+  storageRoom(): Promise<StorageNumbers | undefined>;
   readonly egress: Egress;
   doctor(): Promise<Doctor['checks']>;
   close(): Promise<void>;
@@ -157,6 +166,10 @@ async function assemble(
   const parts = { subjects: rules, journal, secrets: outgoing };
   const egress = openEgress(store, drivers, parts, options.egress ?? {}, options.log ?? silent);
   undo.push(() => egress.close());
+  const service = { version: options.version, instance: store.installation };
+  const tracing = openTracing(options.traces ?? {}, service, options.log);
+  undo.push(() => tracing.close());
+  const { spans } = tracing;
   const plans = new Plans({ profiles, images, indexFolder: folder.file('package-index') });
   const { sources } = options;
   const builds = new Builds({
@@ -169,6 +182,7 @@ async function assemble(
   undo.push(() => builds.close());
   const work: WorkContext = {
     store,
+    spans,
     deadlines,
     installation: store.installation,
     driver: (name) => findDriver(drivers, name),
@@ -207,13 +221,20 @@ async function assemble(
     // What cannot be looked at now is seen at the next pass.
     driver.onEnded = (key) => void reconciler.look(key).catch(() => {});
   }
+  const storageRoom = async () => filesystems?.room.health();
   const metrics = new Metrics({
     sandboxesByState: () => store.sandboxes.countByState(),
     jobsByState: () => store.jobs.countByState(),
     operations: () => runner.count,
-    storage: async () => filesystems?.room.health(),
+    storage: storageRoom,
     pools: () => pools.show(),
+    links: () => egress.gates.count,
+    egress: () => journal.counted,
+    droppedSpans: () => tracing.droppedSpans(),
   });
+  spans.listen((span) => metrics.span(span));
+  store.onEvent((event) => metrics.event(event.type));
+  const usage = new SandboxesInUse(sandboxes, guests);
   const doctor = () => checkAll({ store, drivers, folder: folder.path, filesystems, vault });
   const { version } = options;
   const hosts = new HostReports({
@@ -256,6 +277,9 @@ async function assemble(
     secrets,
     keys,
     metrics,
+    spans,
+    usage,
+    storageRoom,
     egress,
     doctor,
   };

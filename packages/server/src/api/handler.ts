@@ -17,11 +17,14 @@ import type { Stale } from '../sandbox/stale.ts';
 import type { Tools } from '../sandbox/tools/tools.ts';
 import type { Branches } from '../sandbox/travel/branches.ts';
 import type { Snapshots } from '../sandbox/travel/snapshots.ts';
+import type { SandboxesInUse } from '../sandbox/usage.ts';
 import type { Archives } from '../snapshot-content/archives.ts';
 import type { Diffs } from '../snapshot-content/diffs.ts';
 import type { IdempotentRequest } from '../store/idempotency.ts';
 import type { Store } from '../store/store.ts';
+import type { HealthWatch } from '../telemetry/health.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
+import type { Spans } from '../telemetry/spans.ts';
 import type { Caller } from '../tenancy/caller.ts';
 import type { Keys } from '../tenancy/keys.ts';
 import type { AttachedSocket } from './attached-socket.ts';
@@ -50,6 +53,9 @@ export interface ApiContext {
   readonly secrets: Secrets;
   readonly profiles: ProfileCatalog;
   readonly metrics: Metrics;
+  readonly spans: Spans;
+  readonly health: HealthWatch;
+  readonly usage: SandboxesInUse;
   readonly version: string;
   doctor(): Promise<Doctor['checks']>;
   /** Why the server is not ready, or nothing. */

@@ -36,15 +36,22 @@ export async function launch(
   context.health?.began(backend, tenant);
   try {
     const secrets = await context.secrets?.atLaunch(sandbox.owner, plan.secretNames);
-    const { request, notices, image } = await requestOf(context, driver, sandbox, { ...plan, secrets }, signal);
+    const about = { sandbox: sandbox.id, driver: driver.name };
+    const { request, notices, image } = await context.spans.run('prepare', about, () =>
+      requestOf(context, driver, sandbox, { ...plan, secrets }, signal),
+    );
     // What images and files take says nothing about the backend.
     const asked = performance.now();
-    const instance = await withDeadline('launching', context.deadlines.launchMs, signal, (inner) =>
-      begin(driver, request, { ...plan, secrets }, inner),
+    const instance = await context.spans.run('launch', about, () =>
+      withDeadline('launching', context.deadlines.launchMs, signal, (inner) =>
+        begin(driver, request, { ...plan, secrets }, inner),
+      ),
     );
     const launchMs = performance.now() - asked;
-    const placed = await furnish(context, driver, sandbox, plan, signal);
-    const checked = await look(context, driver, sandbox, plan, launchMs, signal);
+    const placed = await context.spans.run('furnish', about, () => furnish(context, driver, sandbox, plan, signal));
+    const checked = await context.spans.run('self-check', about, () =>
+      look(context, driver, sandbox, plan, launchMs, signal),
+    );
     context.health?.launched(backend, tenant, launchMs);
     context.filesystems?.storage.makeAhead?.();
     const { imageChoice } = context;

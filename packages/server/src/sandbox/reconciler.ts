@@ -80,7 +80,11 @@ export class Reconciler {
   }
 
   /** One pass. Interrupted actions are begun again, not waited for. */
-  async pass(): Promise<Repair[]> {
+  pass(): Promise<Repair[]> {
+    return this.#work.spans.run('reconcile', {}, () => this.#pass());
+  }
+
+  async #pass(): Promise<Repair[]> {
     const repairs: Repair[] = [];
     await this.#resume(repairs);
     const inUse = new Set<string>();

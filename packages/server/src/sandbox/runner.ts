@@ -202,11 +202,14 @@ export class Runner {
       const perform = work[action];
       if (!perform) throw new CaissonError('interrupted', `the server ended while ${sandbox.id} was ${sandbox.state}`);
       await first?.(signal);
+      const whose = { sandbox: sandbox.id, driver: sandbox.driver ?? undefined };
+      const { spans } = this.#context;
       if (standing.state === 'building') {
-        const built = await build(this.#context, standing, signal);
+        const built = await spans.run('build', whose, () => build(this.#context, sandbox, signal));
         standing = (await store.sandboxes.step(standing, { action, enter: 'provisioning' }, built)).sandbox;
       }
-      change = await perform(this.#context, standing, signal);
+      const seen = standing;
+      change = await spans.run(action, whose, () => perform(this.#context, seen, signal));
     } catch (cause) {
       const error = asCaissonError(cause);
       if (hasCode(error, 'action_cancelled', 'shutting_down', 'database_unavailable')) throw about(error, sandbox);

@@ -4,6 +4,7 @@ import type { EgressSubjects } from '../network/egress.ts';
 import type { InsideSecrets } from '../network/secrets/inside-secrets.ts';
 import type { BackendHealth } from '../routing/backend-health.ts';
 import type { Store } from '../store/store.ts';
+import type { Spans } from '../telemetry/spans.ts';
 import type { BackendImages } from './backend-images.ts';
 import type { Filesystems } from './filesystems.ts';
 import type { ImageChoice } from './image-choice.ts';
@@ -38,6 +39,8 @@ export interface WorkContext {
   readonly store: Store;
   readonly deadlines: Deadlines;
   readonly installation: string;
+  /** What takes time is told to them. */
+  readonly spans: Spans;
   driver(name: string | null): Driver;
   /** Whether a new sandbox of this record looks at itself before it is ready. */
   selfChecks?(sandbox: Sandbox): boolean;

@@ -44,6 +44,9 @@ const firstBackoffMs = 1_000;
 /** Longer pauses leave people waiting after the cause is gone. */
 const maxBackoffMs = 5 * 60_000;
 
+/** What was given up longer ago than this was seen, or nobody looks. */
+const lateMs = 3_600_000;
+
 export function backoffMs(tries: number, random: number = Math.random()): number {
   const pause = Math.min(maxBackoffMs, firstBackoffMs * 2 ** Math.max(0, tries - 1));
   return Math.round(pause * (0.75 + random / 2));
@@ -168,6 +171,26 @@ export class JobStore {
       .groupBy('state')
       .execute();
     return Object.fromEntries(rows.map((row) => [row.state, Number(row.count)]));
+  }
+
+  /** What somebody should look at: jobs given up of late after every try, and how long the oldest that is due has waited. */
+  async trouble(now: number = Date.now()): Promise<{ readonly dead: number; readonly oldestDueSeconds: number }> {
+    const { db } = this.#database;
+    const dead = await db
+      .selectFrom('jobs')
+      .select((eb) => eb.fn.countAll().as('count'))
+      .where('state', '=', 'dead')
+      .where('updated_at', '>', now - lateMs)
+      .whereRef('tries', '>=', 'max_tries')
+      .executeTakeFirst();
+    const due = await db
+      .selectFrom('jobs')
+      .select((eb) => eb.fn.min('run_at').as('first'))
+      .where('state', '=', 'queued')
+      .where('run_at', '<=', now)
+      .executeTakeFirst();
+    const first = due?.first ?? null;
+    return { dead: Number(dead?.count ?? 0), oldestDueSeconds: first === null ? 0 : (now - Number(first)) / 1000 };
   }
 
   async #next(tx: Queries, kinds: readonly string[], now: number): Promise<{ id: string } | undefined> {
