@@ -174,7 +174,6 @@ async function assemble(
   const { sources } = options;
   const builds = new Builds({
     store,
-    builder: options.builder,
     context: sources && ((request) => sources.context(request)),
     ...options.builds,
     warn: (error, what) => options.log?.warn({ err: error }, what),
@@ -250,7 +249,7 @@ async function assemble(
     version,
   });
   const stale = new Stale({ work, runner, sandboxes, reconciler, drivers });
-  await builds.open();
+  await builds.open(options.builder);
   const keys = new Keys(store);
   const attachments = new Attachments();
   return {
