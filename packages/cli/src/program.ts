@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import type { CommandContext } from './command-context.ts';
 import { addActs } from './commands/act.ts';
+import { addAttempt, addBuild } from './commands/build.ts';
 import { addCompletion } from './commands/completion.ts';
 import { addCp } from './commands/cp.ts';
 import { addCreate, addEnsure } from './commands/create.ts';
@@ -85,6 +86,8 @@ export function buildProgram(invocation: Invocation, screen: Screen, outcome: { 
   addEvents(program, context);
   addSpec(program, context);
   addPlan(program, context);
+  addBuild(program, context);
+  addAttempt(program, context);
   addProfile(program, context);
   addPool(program, context);
   addRoute(program, context);

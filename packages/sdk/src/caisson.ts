@@ -9,6 +9,7 @@ import type {
   SandboxesUsage,
   ToolDescription,
 } from '@caisson/contract';
+import { Builds } from './builds.ts';
 import type { CallAnswer, CallArguments, CallInput, CallOptions } from './call.ts';
 import { Connection } from './connection.ts';
 import { eventsOf, type ProjectEventOptions } from './events.ts';
@@ -41,6 +42,7 @@ export class Caisson {
   readonly keys: Keys;
   readonly pools: Pools;
   readonly hosts: Hosts;
+  readonly builds: Builds;
   readonly secrets: Secrets;
   readonly #connection: Connection;
 
@@ -52,6 +54,7 @@ export class Caisson {
     this.keys = new Keys(this.#connection);
     this.pools = new Pools(this.#connection);
     this.hosts = new Hosts(this.#connection);
+    this.builds = new Builds(this.#connection);
     this.secrets = new Secrets(this.#connection);
   }
 

@@ -1,8 +1,10 @@
 import { hostname } from 'node:os';
 import { CaissonError, type Doctor } from '@caisson/contract';
 import { defaultDrivers, type Engines, openBackends } from './backends.ts';
+import { Builds } from './builds/builds.ts';
 import type { DataFolder } from './data-folder.ts';
 import type { Driver } from './drivers/driver.ts';
+import type { Builder } from './images/builders/builder.ts';
 import type { NativeBuilder } from './images/builders/native/native-builder.ts';
 import { Journal } from './network/journal.ts';
 import type { EgressLog } from './network/proxy/egress-gates.ts';
@@ -20,6 +22,7 @@ import { Expiry } from './sandbox/expiry.ts';
 import { Guests } from './sandbox/guests.ts';
 import { HostReports } from './sandbox/host-reports.ts';
 import { Idle } from './sandbox/idle.ts';
+import { ImageChoice } from './sandbox/image-choice.ts';
 import { InFlight } from './sandbox/in-flight.ts';
 import { Networks } from './sandbox/networks.ts';
 import { Plans } from './sandbox/plans.ts';
@@ -27,6 +30,7 @@ import { WarmPools } from './sandbox/pools/warm-pools.ts';
 import { Reconciler } from './sandbox/reconciler.ts';
 import { Runner } from './sandbox/runner.ts';
 import { Sandboxes } from './sandbox/sandboxes.ts';
+import type { SourcesPort } from './sandbox/sources-port.ts';
 import { Stale } from './sandbox/stale.ts';
 import { Tools } from './sandbox/tools/tools.ts';
 import { Branches } from './sandbox/travel/branches.ts';
@@ -62,6 +66,12 @@ export interface ControlPlaneOptions {
   readonly log?: Logger | undefined;
   readonly limits?: Partial<Limits> | undefined;
   readonly deadlines?: Partial<Deadlines> | undefined;
+  /** What builds images, in place of the one that this machine has. */
+  readonly builder?: Builder | undefined;
+  /** How many builds run at a time, and how many of one tenant may wait. */
+  readonly builds?: { readonly atOnce?: number | undefined; readonly maxPerTenant?: number | undefined } | undefined;
+  /** What brings repositories, folders and archives. */
+  readonly sources?: SourcesPort | undefined;
   /** The way out of sandboxes. */
   readonly egress?: EgressSettings | undefined;
   /** Where traces go; nowhere when absent. */
@@ -88,6 +98,7 @@ export interface ControlPlane {
   readonly networks: Networks;
   readonly reconciler: Reconciler;
   readonly plans: Plans;
+  readonly builds: Builds;
   readonly pools: WarmPools;
   readonly hosts: HostReports;
   readonly stale: Stale;
@@ -142,7 +153,7 @@ async function assemble(
   const wanted = options.drivers ?? defaultDrivers;
   const backends = await openBackends(folder, store.installation, wanted, options.storage, options.engines);
   undo.push(() => backends.close());
-  const { drivers, filesystems, backendImages } = backends;
+  const { drivers, filesystems, images, backendImages } = backends;
   const routing = await openRouting(folder, store, drivers, host, filesystems);
   undo.push(() => routing.close());
   const { router, health } = routing;
@@ -165,6 +176,15 @@ async function assemble(
   const tracing = openTracing(options.traces ?? {}, service, options.log);
   undo.push(() => tracing.close());
   const { spans } = tracing;
+  const plans = new Plans({ profiles, images, indexFolder: folder.file('package-index') });
+  const { sources } = options;
+  const builds = new Builds({
+    store,
+    context: sources && ((request) => sources.context(request)),
+    ...options.builds,
+    warn: (error, what) => options.log?.warn({ err: error }, what),
+  });
+  undo.push(() => builds.close());
   const work: WorkContext = {
     store,
     spans,
@@ -178,6 +198,7 @@ async function assemble(
     stillness: new Stillness(),
     inFlight: new InFlight(),
     secrets: inside,
+    imageChoice: new ImageChoice({ plans, builds, images, sources }),
     subjects: rules,
   };
   const runner = new Runner(work);
@@ -237,7 +258,7 @@ async function assemble(
     version,
   });
   const stale = new Stale({ work, runner, sandboxes, reconciler, drivers });
-  const plans = new Plans({ profiles, filesystems, indexFolder: folder.file('package-index') });
+  await builds.open(options.builder ?? native?.builder);
   const keys = new Keys(store);
   const attachments = new Attachments();
   return {
@@ -257,6 +278,7 @@ async function assemble(
     networks,
     reconciler,
     plans,
+    builds,
     pools,
     hosts,
     stale,

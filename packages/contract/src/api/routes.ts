@@ -1,3 +1,4 @@
+import { buildRoutes } from './build-routes.ts';
 import { fileRoutes } from './file-routes.ts';
 import { healthRoutes } from './health-routes.ts';
 import { hostRoutes } from './host-routes.ts';
@@ -27,6 +28,7 @@ export const routes = {
   ...networkRoutes,
   ...portRoutes,
   ...planRoutes,
+  ...buildRoutes,
   ...poolRoutes,
   ...profileRoutes,
   ...routeRoutes,

@@ -81,6 +81,16 @@ export const componentErrors = {
     'The image could not be built',
     'The context names the step; `caisson build logs` has all of it.',
   ),
+  build_cancelled: row(
+    'conflict',
+    'The build was cancelled',
+    'Somebody stopped it; `caisson recreate` begins it again.',
+  ),
+  startup_failed: row(
+    'failed',
+    'A startup step of the sandbox failed',
+    'The context has its last lines; correct the step, then `caisson recreate`.',
+  ),
   registry_failed: row('failed', 'The image registry refused or failed', 'Check the reference and the credentials.'),
   image_invalid: row(
     'failed',

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Doctor, RouteName, RouteOf, RouteRequest, WebSocketRouteName } from '@caisson/contract';
 import type { WebSocket } from 'ws';
+import type { Builds } from '../builds/builds.ts';
 import type { EventFeed } from '../events/feed.ts';
 import type { Secrets } from '../network/secrets/secrets.ts';
 import type { SharedPorts } from '../preview/shared-ports.ts';
@@ -45,6 +46,7 @@ export interface ApiContext {
   readonly keys: Keys;
   readonly ports: SharedPorts;
   readonly plans: Plans;
+  readonly builds: Builds;
   readonly pools: WarmPools;
   readonly hosts: HostReports;
   readonly stale: Stale;

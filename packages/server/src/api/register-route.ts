@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from
 import { readTraceParent } from '../telemetry/trace-parent.ts';
 import { type Caller, requireScope } from '../tenancy/caller.ts';
 import { authenticate } from './authenticate.ts';
+import { buildHandlers } from './build-handlers.ts';
 import { sendBytes } from './byte-answer.ts';
 import { fileHandlers } from './file-handlers.ts';
 import { followLive } from './follow-live.ts';
@@ -41,6 +42,7 @@ const handlers: Handlers = {
   ...eventHandlers,
   ...networkHandlers,
   ...planHandlers,
+  ...buildHandlers,
   ...poolHandlers,
   ...hostHandlers,
   ...healthHandlers,

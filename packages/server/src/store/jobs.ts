@@ -1,5 +1,5 @@
 import { type Id, newId } from '@caisson/contract';
-import { type Selectable, sql } from 'kysely';
+import { type Insertable, type Selectable, sql, type Updateable } from 'kysely';
 import type { Database, Queries } from './database.ts';
 import { violatedUnique } from './database-errors.ts';
 import type { JobTable } from './schema.ts';
@@ -60,21 +60,7 @@ export class JobStore {
   }
 
   async enqueue(job: NewJob): Promise<Job> {
-    const now = Date.now();
-    const values = {
-      id: newId('job', now),
-      kind: job.kind,
-      unique_key: job.uniqueKey ?? null,
-      tenant: job.tenant ?? null,
-      payload: JSON.stringify(job.payload),
-      state: 'queued',
-      priority: job.priority ?? 0,
-      tries: 0,
-      max_tries: job.maxTries ?? 5,
-      run_at: job.runAt ?? now,
-      created_at: now,
-      updated_at: now,
-    };
+    const values = newJobRow(job, Date.now());
     for (;;) {
       try {
         return toJob(
@@ -140,15 +126,25 @@ export class JobStore {
     now: number = Date.now(),
   ): Promise<boolean> {
     const job = await this.get(id);
+    return job !== undefined && this.#whileHeld(id, owner, now, endOfTry(job, error, retry, now));
+  }
+
+  /** Gives a job back unfinished, because its worker ends: the try does not count, and any worker may go on at once. */
+  async release(id: string, owner: string, now: number = Date.now()): Promise<boolean> {
+    const job = await this.get(id);
     if (!job) return false;
-    const again = retry && job.tries < job.maxTries;
-    const next = again ? { state: 'queued', run_at: now + backoffMs(job.tries) } : { state: 'dead' };
-    return this.#whileHeld(id, owner, now, {
-      ...next,
-      error: error.slice(0, 8192),
-      lease_owner: null,
-      lease_until: null,
-    });
+    const given = { state: 'queued', tries: Math.max(0, job.tries - 1), run_at: now };
+    return this.#whileHeld(id, owner, now, { ...given, lease_owner: null, lease_until: null });
+  }
+
+  /** Ends every lease on jobs of this kind at once, for a server that knows that no other one is at work. */
+  async releaseAll(kind: string, now: number = Date.now()): Promise<void> {
+    await this.#database.db
+      .updateTable('jobs')
+      .set({ lease_until: now - 1, updated_at: now })
+      .where(sql<boolean>`state = 'running'`)
+      .where('kind', '=', kind)
+      .execute();
   }
 
   /** A queued job never runs; a running one learns of it at its next heartbeat. False when it had ended already. */
@@ -232,18 +228,54 @@ export class JobStore {
     await ended('dead', 'all');
   }
 
-  async #whileHeld(id: string, owner: string, now: number, change: Record<string, unknown>): Promise<boolean> {
-    const row = await this.#database.db
-      .updateTable('jobs')
-      .set({ ...change, updated_at: now })
-      .where('id', '=', id)
-      .where('state', '=', 'running')
-      .where('lease_owner', '=', owner)
-      .where('lease_until', '>=', now)
-      .returning('id')
-      .executeTakeFirst();
-    return row !== undefined;
+  async #whileHeld(id: string, owner: string, now: number, change: JobChange): Promise<boolean> {
+    return changeHeldJob(this.#database.db, { id, owner }, change, now);
   }
+}
+
+type JobChange = Updateable<JobTable>;
+
+/** Changes a job for its worker, unless the worker's lease is over. */
+export async function changeHeldJob(
+  queries: Queries,
+  { id, owner }: { readonly id: string; readonly owner: string },
+  change: JobChange,
+  now: number,
+): Promise<boolean> {
+  const row = await queries
+    .updateTable('jobs')
+    .set({ ...change, updated_at: now })
+    .where('id', '=', id)
+    .where('state', '=', 'running')
+    .where('lease_owner', '=', owner)
+    .where('lease_until', '>=', now)
+    .returning('id')
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+/** What a try that failed leaves of its job: queued again after a pause, or dead. */
+export function endOfTry(job: Pick<Job, 'tries' | 'maxTries'>, error: string, retry: boolean, now: number) {
+  const again = retry && job.tries < job.maxTries;
+  const next = again ? { state: 'queued', run_at: now + backoffMs(job.tries) } : { state: 'dead' };
+  return { ...next, error: error.slice(0, 8192), lease_owner: null, lease_until: null };
+}
+
+export function newJobRow(job: NewJob, now: number): Insertable<JobTable> {
+  return {
+    id: newId('job', now),
+    kind: job.kind,
+    unique_key: job.uniqueKey ?? null,
+    tenant: job.tenant ?? null,
+    payload: JSON.stringify(job.payload),
+    state: 'queued',
+    priority: job.priority ?? 0,
+    tries: 0,
+    max_tries: job.maxTries ?? 5,
+    run_at: job.runAt ?? now,
+    created_at: now,
+    updated_at: now,
+  };
 }
 
 function toJob(row: Selectable<JobTable>): Job {
