@@ -93,7 +93,14 @@ const fakeSteps = [
   'inspect.before',
 ] as const;
 
-const quick: Deadlines = { prepareMs: 300, launchMs: 300, endMs: 300, inspectMs: 300, snapshotMs: 300 };
+const quick: Deadlines = {
+  prepareMs: 300,
+  sourcesMs: 5_000,
+  launchMs: 300,
+  endMs: 300,
+  inspectMs: 300,
+  snapshotMs: 300,
+};
 
 export interface PlaneOptions {
   readonly limits?: Partial<Limits>;

@@ -8,6 +8,7 @@ import type { EgressLog } from './network/proxy/egress-gates.ts';
 import { SandboxRules } from './network/sandbox-rules.ts';
 import type { Secrets } from './network/secrets/secrets.ts';
 import { type Egress, type EgressSettings, openEgress } from './open-egress.ts';
+import { openSources, type SourceSettings } from './open-sources.ts';
 import { loadProfiles, type ProfileCatalog } from './profiles/catalog.ts';
 import type { Router } from './routing/router.ts';
 import { openRouting } from './routing-parts.ts';
@@ -58,6 +59,8 @@ export interface ControlPlaneOptions {
   readonly deadlines?: Partial<Deadlines> | undefined;
   /** The way out of sandboxes. */
   readonly egress?: EgressSettings | undefined;
+  /** Where files come from. */
+  readonly sources?: SourceSettings | undefined;
   /** Another server took the database over: this one must end. */
   readonly onSuperseded?: (() => void) | undefined;
 }
@@ -138,6 +141,7 @@ async function assemble(
     vault,
     secrets,
     inside,
+    projects,
     egress: outgoing,
   } = openSecrets(folder, store, {
     key: options.secretsKey,
@@ -146,10 +150,15 @@ async function assemble(
   const parts = { subjects: rules, journal, secrets: outgoing };
   const egress = openEgress(store, drivers, parts, options.egress ?? {}, options.log ?? silent);
   undo.push(() => egress.close());
+  const common = { deadlines, installation: store.installation };
+  const sources = openSources(
+    { folder, drivers, filesystems, work: common, runner: () => runner, egress, subjects: rules, projects },
+    options.sources ?? {},
+  );
   const work: WorkContext = {
+    ...common,
     store,
-    deadlines,
-    installation: store.installation,
+    sources,
     driver: (name) => findDriver(drivers, name),
     filesystems,
     backendImages,

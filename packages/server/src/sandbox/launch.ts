@@ -16,6 +16,7 @@ import { imaging } from './backend-images.ts';
 import { withDeadline } from './deadline.ts';
 import { end, haltOrEnd, keyOf, removeFilesystem } from './end.ts';
 import { withHostDefaults } from './host-defaults.ts';
+import { placeSources, resolveSources } from './launch-sources.ts';
 import { Progress } from './progress.ts';
 import { selfCheck, selfCheckError } from './self-check.ts';
 import { settleIn } from './settle-in.ts';
@@ -47,6 +48,7 @@ export async function launch(
   const { tenant } = sandbox.owner;
   context.health?.began(backend, tenant);
   try {
+    const facts = await resolveSources(context, driver, sandbox, plan, signal);
     const secrets = await context.secrets?.atLaunch(sandbox.owner, plan.secretNames);
     const { request, notices, image } = await requestOf(context, driver, sandbox, { ...plan, secrets }, signal);
     // What images and files take says nothing about the backend.
@@ -55,17 +57,26 @@ export async function launch(
       begin(driver, request, { ...plan, secrets }, inner),
     );
     const launchMs = performance.now() - asked;
+    const placed = facts && (await placeSources(context, driver, sandbox, plan, facts, signal));
     const checked = await look(context, driver, sandbox, plan, launchMs, signal);
     context.health?.launched(backend, tenant, launchMs);
     context.filesystems?.storage.makeAhead?.();
     const unmet = driver.capabilities.guest ? unmetNotices(plan.blueprint) : [];
+    const brought = placed?.notices ?? [];
     return {
       reason: null,
       notices: [
-        ...new Set([...sandbox.notices, ...notices, ...instance.notices, ...(secrets?.notices ?? []), ...unmet]),
+        ...new Set([
+          ...sandbox.notices,
+          ...notices,
+          ...instance.notices,
+          ...(secrets?.notices ?? []),
+          ...brought,
+          ...unmet,
+        ]),
       ],
       instance: { driver: driver.name, host: instance.host },
-      endAttempt: { state: 'succeeded', image },
+      endAttempt: { state: 'succeeded', image: image && (facts ? { ...image, sources: facts } : image) },
       ...(checked ? { checked } : {}),
     };
   } catch (error) {
@@ -76,7 +87,7 @@ export async function launch(
   }
 }
 
-interface Plan {
+export interface LaunchPlan {
   readonly blueprint: WorkspaceBlueprint;
   /** That of its rules, which may have changed since it was written. */
   readonly networkMode: NetworkRules['mode'];
@@ -92,14 +103,14 @@ interface Plan {
   readonly notices: readonly string[];
 }
 
-type PlanWithSecrets = Plan & { readonly secrets: LaunchSecrets | undefined };
+type PlanWithSecrets = LaunchPlan & { readonly secrets: LaunchSecrets | undefined };
 
 async function planOf(
   { store, subjects }: WorkContext,
   driver: Driver,
   sandbox: Sandbox,
   kept: Kept | undefined,
-): Promise<Plan> {
+): Promise<LaunchPlan> {
   const attempt = sandbox.attempt === null ? undefined : await store.attempts.get(sandbox.attempt);
   if (!attempt) throw new CaissonError('attempt_not_found', `${sandbox.id} has no attempt to launch`);
   // It was normalized when the attempt was recorded.
@@ -175,7 +186,7 @@ async function imageOnBackend(
   { store, backendImages, deadlines }: WorkContext,
   driver: Driver,
   sandbox: Sandbox,
-  { blueprint, fromKept, from, kept }: Plan,
+  { blueprint, fromKept, from, kept }: LaunchPlan,
   signal: AbortSignal,
 ): Promise<{ image: AttemptImage; notices: readonly string[] } | undefined> {
   const taker = imaging(driver);
@@ -218,7 +229,7 @@ async function look(
   context: WorkContext,
   driver: Driver,
   sandbox: Sandbox,
-  { blueprint, networkMode, fromKept }: Plan,
+  { blueprint, networkMode, fromKept }: LaunchPlan,
   launchMs: number,
   signal: AbortSignal,
 ): Promise<SelfCheck | undefined> {
@@ -240,7 +251,7 @@ async function look(
  * A launch that failed leaves nothing behind but the filesystem that was kept for it. What cannot be removed now is found
  * by the reconciler, which removes what no record wants.
  */
-async function undo(context: WorkContext, sandbox: Sandbox, { fromKept }: Plan): Promise<void> {
+async function undo(context: WorkContext, sandbox: Sandbox, { fromKept }: LaunchPlan): Promise<void> {
   const signal = new AbortController().signal;
   try {
     if (fromKept) return await haltOrEnd(context, keyOf(sandbox), sandbox, signal);

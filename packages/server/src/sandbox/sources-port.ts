@@ -1,6 +1,7 @@
 import type { Id, Owner, WorkspaceBlueprint } from '@caisson/contract';
 import type { GuestClient } from '@caisson/guest';
 import type { ResolvedImagePlan } from '@caisson/workspace-composition';
+import type { SourceFacts } from '../store/attempts.ts';
 
 /**
  * What create, builds and launch ask of sources: repositories, folders, archives, dotfiles.
@@ -22,13 +23,7 @@ export interface SourcesPort {
   place(request: PlaceRequest): Promise<PlacedSources>;
 }
 
-/** As it is kept with the attempt: plain JSON. */
-export interface SourceFacts {
-  /** The commit of the workspace's repository, or the digest of what else it is. */
-  readonly commit?: string;
-  /** By the input's id: a commit for git, a digest for the others. */
-  readonly inputs?: Readonly<Record<string, string>>;
-}
+export type { SourceFacts };
 
 export interface ContextRequest {
   readonly plan: ResolvedImagePlan;

@@ -2,10 +2,8 @@ import type { WorkspaceBlueprint } from '@caisson/contract';
 
 /** What of a blueprint is not done yet by anything. Whoever wrote it must not believe that it was. */
 export function unmetNotices(blueprint: WorkspaceBlueprint): string[] {
-  const { sources, harness, tooling, lifecycle } = blueprint;
+  const { harness, tooling, lifecycle } = blueprint;
   const parts: [boolean, string][] = [
-    [sources.workspace.kind !== 'none', 'its source'],
-    [sources.inputs.length > 0, 'its inputs'],
     [harness.id !== 'none', `the harness ${harness.id}`],
     [tooling.packages.length > 0, 'its packages'],
     [lifecycle.setup.length > 0, 'its setup steps'],

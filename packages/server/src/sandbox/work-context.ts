@@ -7,6 +7,7 @@ import type { Store } from '../store/store.ts';
 import type { BackendImages } from './backend-images.ts';
 import type { Filesystems } from './filesystems.ts';
 import type { InFlight } from './in-flight.ts';
+import type { SourcesPort } from './sources-port.ts';
 import type { Stillness } from './travel/stillness.ts';
 
 /** How long a driver may take, by what it is asked. Longer and a person has given up; shorter and a slow disk fails. */
@@ -14,6 +15,8 @@ export interface Deadlines {
   /** Finding or making the base: a large image over a slow line. */
   readonly prepareMs: number;
   readonly launchMs: number;
+  /** Bringing repositories and the like, and applying them: a large one over a slow line. */
+  readonly sourcesMs: number;
   readonly endMs: number;
   readonly inspectMs: number;
   /** What was never written out has to be, and some storages copy. */
@@ -23,6 +26,7 @@ export interface Deadlines {
 export const defaultDeadlines: Deadlines = {
   prepareMs: 900_000,
   launchMs: 120_000,
+  sourcesMs: 900_000,
   endMs: 60_000,
   inspectMs: 10_000,
   snapshotMs: 300_000,
@@ -48,4 +52,6 @@ export interface WorkContext {
   readonly backendImages?: BackendImages | undefined;
   /** What sandboxes have inside for their secrets. */
   readonly secrets?: InsideSecrets | undefined;
+  /** Files from elsewhere. */
+  readonly sources?: SourcesPort | undefined;
 }

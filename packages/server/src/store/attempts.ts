@@ -23,6 +23,18 @@ export interface NewAttempt {
 export interface AttemptImage {
   readonly digest: string;
   readonly env: Readonly<Record<string, string>>;
+  /** What the refs of its sources stood for: the same commits when it is made again. */
+  readonly sources?: SourceFacts;
+}
+
+/** As it is kept with an attempt: plain JSON. */
+export interface SourceFacts {
+  /** The commit of the workspace's repository, or the digest of what else it is. */
+  readonly commit?: string;
+  /** The branch that the commit is of, where the ref is one or is absent: the workspace is on it. */
+  readonly branch?: string;
+  /** By the input's id: a commit for git, a digest for the others. */
+  readonly inputs?: Readonly<Record<string, string>>;
 }
 
 export interface AttemptOutcome {
