@@ -25,6 +25,7 @@ import { WarmPools } from './sandbox/pools/warm-pools.ts';
 import { Reconciler } from './sandbox/reconciler.ts';
 import { Runner } from './sandbox/runner.ts';
 import { Sandboxes } from './sandbox/sandboxes.ts';
+import type { SourcesPort } from './sandbox/sources-port.ts';
 import { Stale } from './sandbox/stale.ts';
 import { Tools } from './sandbox/tools/tools.ts';
 import { Branches } from './sandbox/travel/branches.ts';
@@ -87,6 +88,7 @@ export interface ControlPlane {
   readonly hosts: HostReports;
   readonly stale: Stale;
   readonly secrets: Secrets;
+  readonly sources: SourcesPort;
   readonly keys: Keys;
   readonly metrics: Metrics;
   readonly egress: Egress;
@@ -240,6 +242,7 @@ async function assemble(
     hosts,
     stale,
     secrets,
+    sources,
     keys,
     metrics,
     egress,
