@@ -25,7 +25,7 @@ describe('a sandbox with a repository', () => {
     writeFileSync(rootsFile, certificates.authority);
     const resolver = { resolve: async (name: string) => (name === host ? ['127.0.0.1'] : []) };
     const egress = { open: [`127.0.0.1:${git.httpPort}`, `127.0.0.1:${git.httpsPort}`], rootsFile, resolver };
-    server = await testServer({ drivers: ['oci'], egress, sources: { idleMs: 2_000 * slowness } });
+    server = await testServer({ drivers: ['oci'], egress, sourceSettings: { idleMs: 2_000 * slowness } });
     caisson = new Caisson({ baseUrl: server.url });
   }, 60_000 * slowness);
   afterAll(async () => {

@@ -1,8 +1,10 @@
 import { hostname } from 'node:os';
-import { CaissonError, type Doctor } from '@caisson/contract';
+import { CaissonError, type Doctor, type Id } from '@caisson/contract';
 import { defaultDrivers, type Engines, openBackends } from './backends.ts';
+import { Builds } from './builds/builds.ts';
 import type { DataFolder } from './data-folder.ts';
 import type { Driver } from './drivers/driver.ts';
+import type { Builder } from './images/builders/builder.ts';
 import { Journal } from './network/journal.ts';
 import type { EgressLog } from './network/proxy/egress-gates.ts';
 import { SandboxRules } from './network/sandbox-rules.ts';
@@ -18,6 +20,7 @@ import { Expiry } from './sandbox/expiry.ts';
 import { Guests } from './sandbox/guests.ts';
 import { HostReports } from './sandbox/host-reports.ts';
 import { Idle } from './sandbox/idle.ts';
+import { ImageChoice } from './sandbox/image-choice.ts';
 import { InFlight } from './sandbox/in-flight.ts';
 import { Networks } from './sandbox/networks.ts';
 import { Plans } from './sandbox/plans.ts';
@@ -32,6 +35,7 @@ import { Branches } from './sandbox/travel/branches.ts';
 import { SnapshotKeeper } from './sandbox/travel/snapshot-keeper.ts';
 import { Snapshots } from './sandbox/travel/snapshots.ts';
 import { Stillness } from './sandbox/travel/stillness.ts';
+import { SandboxesInUse } from './sandbox/usage.ts';
 import { type Deadlines, defaultDeadlines, type WorkContext } from './sandbox/work-context.ts';
 import { openSecrets, type SecretsKey } from './secret-parts.ts';
 import { Archives } from './snapshot-content/archives.ts';
@@ -40,7 +44,9 @@ import type { StorageWanted } from './storage-choice.ts';
 import type { Limits } from './store/limits.ts';
 import { openStore, type Store } from './store/store.ts';
 import type { Logger } from './telemetry/log.ts';
-import { Metrics } from './telemetry/metrics.ts';
+import { Metrics, type StorageNumbers } from './telemetry/metrics.ts';
+import type { Spans } from './telemetry/spans.ts';
+import { openTracing, type TraceSettings } from './telemetry-parts.ts';
 import { Keys } from './tenancy/keys.ts';
 
 export interface ControlPlaneOptions {
@@ -58,10 +64,18 @@ export interface ControlPlaneOptions {
   readonly log?: Logger | undefined;
   readonly limits?: Partial<Limits> | undefined;
   readonly deadlines?: Partial<Deadlines> | undefined;
+  /** What builds images, in place of the one that this machine has. */
+  readonly builder?: Builder | undefined;
+  /** How many builds run at a time, and how many of one tenant may wait. */
+  readonly builds?: { readonly atOnce?: number | undefined; readonly maxPerTenant?: number | undefined } | undefined;
+  /** What brings repositories, folders and archives. */
+  readonly sources?: SourcesPort | undefined;
   /** The way out of sandboxes. */
   readonly egress?: EgressSettings | undefined;
-  /** Where files come from. */
-  readonly sources?: SourceSettings | undefined;
+  /** What it may take, where it is the one of this server. */
+  readonly sourceSettings?: SourceSettings | undefined;
+  /** Where traces go; nowhere when absent. */
+  readonly traces?: TraceSettings | undefined;
   /** Another server took the database over: this one must end. */
   readonly onSuperseded?: (() => void) | undefined;
 }
@@ -84,13 +98,18 @@ export interface ControlPlane {
   readonly networks: Networks;
   readonly reconciler: Reconciler;
   readonly plans: Plans;
+  readonly builds: Builds;
   readonly pools: WarmPools;
   readonly hosts: HostReports;
   readonly stale: Stale;
   readonly secrets: Secrets;
-  readonly sources: SourcesPort;
+  readonly sources: SourcesPort | undefined;
   readonly keys: Keys;
   readonly metrics: Metrics;
+  readonly spans: Spans;
+  readonly usage: SandboxesInUse;
+  /** How full the place of root filesystems is. */
+  storageRoom(): Promise<StorageNumbers | undefined>;
   readonly egress: Egress;
   doctor(): Promise<Doctor['checks']>;
   close(): Promise<void>;
@@ -133,7 +152,7 @@ async function assemble(
   const wanted = options.drivers ?? defaultDrivers;
   const backends = await openBackends(folder, store.installation, wanted, options.storage, options.engines);
   undo.push(() => backends.close());
-  const { drivers, filesystems, backendImages } = backends;
+  const { drivers, filesystems, images, backendImages } = backends;
   const routing = await openRouting(folder, store, drivers, host, filesystems);
   undo.push(() => routing.close());
   const { router, health } = routing;
@@ -152,15 +171,28 @@ async function assemble(
   const parts = { subjects: rules, journal, secrets: outgoing };
   const egress = openEgress(store, drivers, parts, options.egress ?? {}, options.log ?? silent);
   undo.push(() => egress.close());
-  const common = { deadlines, installation: store.installation };
-  const sources = openSources(
-    { folder, drivers, filesystems, work: common, runner: () => runner, egress, subjects: rules, projects },
-    options.sources ?? {},
-  );
-  const work: WorkContext = {
-    ...common,
+  const service = { version: options.version, instance: store.installation };
+  const tracing = openTracing(options.traces ?? {}, service, options.log);
+  undo.push(() => tracing.close());
+  const { spans } = tracing;
+  const plans = new Plans({ profiles, images, indexFolder: folder.file('package-index') });
+  const rooms = { deadlines, installation: store.installation };
+  const hold = <T>(id: Id<'sandbox'>, task: () => Promise<T>) => runner.whileIdle(id, task);
+  const brings = { folder, drivers, filesystems, rooms, egress, subjects: rules, projects, hold };
+  const sources = options.sources ?? openSources(brings, options.sourceSettings ?? {});
+  const builds = new Builds({
     store,
-    sources,
+    builder: options.builder,
+    context: sources && ((request) => sources.context(request)),
+    ...options.builds,
+    warn: (error, what) => options.log?.warn({ err: error }, what),
+  });
+  undo.push(() => builds.close());
+  const work: WorkContext = {
+    store,
+    spans,
+    deadlines,
+    installation: store.installation,
     driver: (name) => findDriver(drivers, name),
     filesystems,
     backendImages,
@@ -169,6 +201,7 @@ async function assemble(
     stillness: new Stillness(),
     inFlight: new InFlight(),
     secrets: inside,
+    imageChoice: new ImageChoice({ plans, builds, images, sources }),
     subjects: rules,
   };
   const runner = new Runner(work);
@@ -196,13 +229,20 @@ async function assemble(
     // What cannot be looked at now is seen at the next pass.
     driver.onEnded = (key) => void reconciler.look(key).catch(() => {});
   }
+  const storageRoom = async () => filesystems?.room.health();
   const metrics = new Metrics({
     sandboxesByState: () => store.sandboxes.countByState(),
     jobsByState: () => store.jobs.countByState(),
     operations: () => runner.count,
-    storage: async () => filesystems?.room.health(),
+    storage: storageRoom,
     pools: () => pools.show(),
+    links: () => egress.gates.count,
+    egress: () => journal.counted,
+    droppedSpans: () => tracing.droppedSpans(),
   });
+  spans.listen((span) => metrics.span(span));
+  store.onEvent((event) => metrics.event(event.type));
+  const usage = new SandboxesInUse(sandboxes, guests);
   const doctor = () => checkAll({ store, drivers, folder: folder.path, filesystems, vault });
   const { version } = options;
   const hosts = new HostReports({
@@ -218,7 +258,7 @@ async function assemble(
     version,
   });
   const stale = new Stale({ work, runner, sandboxes, reconciler, drivers });
-  const plans = new Plans({ profiles, filesystems, indexFolder: folder.file('package-index') });
+  await builds.open();
   const keys = new Keys(store);
   const attachments = new Attachments();
   return {
@@ -238,6 +278,7 @@ async function assemble(
     networks,
     reconciler,
     plans,
+    builds,
     pools,
     hosts,
     stale,
@@ -245,6 +286,9 @@ async function assemble(
     sources,
     keys,
     metrics,
+    spans,
+    usage,
+    storageRoom,
     egress,
     doctor,
   };

@@ -6,12 +6,10 @@ import type { EgressSubjects } from './network/egress.ts';
 import type { ProjectSecrets } from './network/secrets/project-secrets.ts';
 import type { Egress } from './open-egress.ts';
 import type { Filesystems } from './sandbox/filesystems.ts';
-import type { Runner } from './sandbox/runner.ts';
 import { Contents } from './sandbox/sources/contents.ts';
 import { Credentials } from './sandbox/sources/credentials.ts';
-import { gitRooms } from './sandbox/sources/git-room.ts';
+import { type GitRoomParts, gitRooms } from './sandbox/sources/git-room.ts';
 import { Sources } from './sandbox/sources/sources.ts';
-import type { WorkContext } from './sandbox/work-context.ts';
 
 /** What the operator of a server says of where files come from. */
 export interface SourceSettings {
@@ -25,16 +23,20 @@ export interface SourceParts {
   readonly folder: DataFolder;
   readonly drivers: readonly Driver[];
   readonly filesystems: Filesystems | undefined;
-  readonly work: Pick<WorkContext, 'deadlines' | 'installation'>;
-  readonly runner: () => Runner;
+  readonly rooms: GitRoomParts['work'];
+  readonly hold: GitRoomParts['hold'];
   readonly egress: Egress;
   readonly subjects: EgressSubjects;
   readonly projects: ProjectSecrets;
 }
 
-/** Everything that brings files from elsewhere. What an earlier server had half brought goes. */
-export function openSources(parts: SourceParts, { folders, idleMs }: SourceSettings): Sources {
-  const { folder, drivers, filesystems, work, egress, subjects, projects } = parts;
+/**
+ * Everything that brings files from elsewhere; undefined where no sandbox could take them. What an earlier server had half
+ * brought goes.
+ */
+export function openSources(parts: SourceParts, { folders, idleMs }: SourceSettings): Sources | undefined {
+  const { folder, drivers, filesystems, rooms, hold, egress, subjects, projects } = parts;
+  if (!drivers.some(({ capabilities }) => capabilities.guest)) return undefined;
   const contextFolder = folder.file('sources');
   rmSync(contextFolder, { recursive: true, force: true });
   const { reach } = egress;
@@ -47,6 +49,6 @@ export function openSources(parts: SourceParts, { folders, idleMs }: SourceSetti
     guestProgram: program,
     credentials: new Credentials(projects),
     contents: new Contents({ reach, folders, idleMs, guestProgram: program }),
-    rooms: gitRooms({ work, drivers, filesystems, hold: (id, task) => parts.runner().whileIdle(id, task) }),
+    rooms: gitRooms({ work: rooms, drivers, filesystems, hold }),
   });
 }

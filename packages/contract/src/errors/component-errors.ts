@@ -98,6 +98,16 @@ export const componentErrors = {
     later,
   ),
   source_failed: row('failed', 'The source could not be brought', 'The message names the source and what went wrong.'),
+  build_cancelled: row(
+    'conflict',
+    'The build was cancelled',
+    'Somebody stopped it; `caisson recreate` begins it again.',
+  ),
+  startup_failed: row(
+    'failed',
+    'A startup step of the sandbox failed',
+    'The context has its last lines; correct the step, then `caisson recreate`.',
+  ),
   registry_failed: row('failed', 'The image registry refused or failed', 'Check the reference and the credentials.'),
   image_invalid: row(
     'failed',

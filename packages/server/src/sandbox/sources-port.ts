@@ -1,7 +1,8 @@
 import type { Id, Owner, WorkspaceBlueprint } from '@caisson/contract';
 import type { GuestClient } from '@caisson/guest';
-import type { ResolvedImagePlan } from '@caisson/workspace-composition';
-import type { SourceFacts } from '../store/attempts.ts';
+import type { BuildContext, ContextRequest } from '../builds/build-context.ts';
+
+export type { BuildContext, ContextRequest } from '../builds/build-context.ts';
 
 /**
  * What create, builds and launch ask of sources: repositories, folders, archives, dotfiles.
@@ -23,20 +24,14 @@ export interface SourcesPort {
   place(request: PlaceRequest): Promise<PlacedSources>;
 }
 
-export type { SourceFacts };
-
-export interface ContextRequest {
-  readonly plan: ResolvedImagePlan;
-  readonly blueprint: WorkspaceBlueprint;
-  readonly owner: Owner;
-  readonly progress: (line: string) => void;
-  readonly signal: AbortSignal;
-}
-
-/** A folder of the host with `repository` and `inputs/<id>`, as the plan's `copy` steps name them. */
-export interface BuildContext {
-  readonly folder: string;
-  dispose(): Promise<void>;
+/** As it is kept with the attempt: plain JSON. */
+export interface SourceFacts {
+  /** The commit of the workspace's repository, or the digest of what else it is. */
+  readonly commit?: string | undefined;
+  /** The branch that the commit is of, where the ref is one or is absent: the workspace is on it. */
+  readonly branch?: string | undefined;
+  /** By the input's id: a commit for git, a digest for the others. */
+  readonly inputs?: Readonly<Record<string, string>> | undefined;
 }
 
 export interface PlaceRequest {

@@ -49,6 +49,7 @@ export function gitRooms({ work, drivers, filesystems, hold }: GitRoomParts): Ro
         diskMiB: resources.diskMiB,
         snapshot: undefined,
         image: undefined,
+        base: undefined,
         progress: () => {},
         signal: inner,
       }),

@@ -33,7 +33,12 @@ export interface SourcesOptions extends RemotesOptions {
   /** Where the files of a build lie until it has them. */
   readonly contextFolder: string;
   readonly guestProgram: string;
+  /** For all of what one request asks for. */
+  readonly deadlineMs?: number | undefined;
 }
+
+/** A large repository over a slow line; what takes longer nobody waits for. */
+const defaultDeadlineMs = 900_000;
 
 /**
  * Files from elsewhere, for sandboxes and builds.
@@ -50,7 +55,19 @@ export class Sources implements SourcesPort {
     this.#options = options;
   }
 
-  async resolve(blueprint: WorkspaceBlueprint, owner: Owner, outer: AbortSignal): Promise<SourceFacts> {
+  resolve(blueprint: WorkspaceBlueprint, owner: Owner, signal: AbortSignal): Promise<SourceFacts> {
+    return this.#inTime(signal, (inner) => this.#resolve(blueprint, owner, inner));
+  }
+
+  context(request: ContextRequest): Promise<BuildContext> {
+    return this.#inTime(request.signal, (signal) => makeContext(this.#options, { ...request, signal }));
+  }
+
+  place(request: PlaceRequest): Promise<PlacedSources> {
+    return this.#inTime(request.signal, (signal) => this.#place({ ...request, signal }));
+  }
+
+  async #resolve(blueprint: WorkspaceBlueprint, owner: Owner, outer: AbortSignal): Promise<SourceFacts> {
     const rules = networkRulesOf(blueprint.runtime.network);
     const failed = new AbortController();
     const signal = AbortSignal.any([outer, failed.signal]);
@@ -68,11 +85,7 @@ export class Sources implements SourcesPort {
     return { ...own, ...(ids.length === 0 ? {} : { inputs: Object.fromEntries(ids) }) };
   }
 
-  async context(request: ContextRequest): Promise<BuildContext> {
-    return makeContext(this.#options, request);
-  }
-
-  async place(request: PlaceRequest): Promise<PlacedSources> {
+  async #place(request: PlaceRequest): Promise<PlacedSources> {
     const { guest, blueprint, owner, facts, isBuilt, sandbox, progress, signal } = request;
     const rules = (await this.#options.subjects.find(sandbox))?.rules ?? networkRulesOf(blueprint.runtime.network);
     const placer = new Placer({ ...this.#options, guest, owner, rules, progress, signal });
@@ -91,5 +104,20 @@ export class Sources implements SourcesPort {
     const { url, ref } = named.source;
     const converse = (await remotesOf(this.#options, named, owner, rules))(url);
     return isCommit(ref) ? { commit: ref } : resolveRef(converse, ref, signal);
+  }
+
+  /** One that takes too long is no fault of a backend: no other one would be quicker. */
+  async #inTime<T>(outer: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const { deadlineMs = defaultDeadlineMs } = this.#options;
+    const late = new AbortController();
+    const why = new CaissonError('source_unreachable', `its sources did not come within ${deadlineMs / 1000} s`);
+    const timer = setTimeout(() => late.abort(why), deadlineMs);
+    try {
+      return await work(AbortSignal.any([outer, late.signal]));
+    } catch (error) {
+      throw late.signal.aborted && !outer.aborted ? why : error;
+    } finally {
+      clearTimeout(timer);
+    }
   }
 }
