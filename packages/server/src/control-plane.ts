@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import { CaissonError, type Doctor } from '@caisson/contract';
+import { CaissonError, type Doctor, type Id } from '@caisson/contract';
 import { defaultDrivers, type Engines, openBackends } from './backends.ts';
 import { Builds } from './builds/builds.ts';
 import type { DataFolder } from './data-folder.ts';
@@ -12,6 +12,7 @@ import { SandboxRules } from './network/sandbox-rules.ts';
 import type { Secrets } from './network/secrets/secrets.ts';
 import { openNativeBuilder } from './open-builders.ts';
 import { type Egress, type EgressSettings, openEgress } from './open-egress.ts';
+import { openSources, type SourceSettings } from './open-sources.ts';
 import { loadProfiles, type ProfileCatalog } from './profiles/catalog.ts';
 import type { Router } from './routing/router.ts';
 import { openRouting } from './routing-parts.ts';
@@ -74,6 +75,8 @@ export interface ControlPlaneOptions {
   readonly sources?: SourcesPort | undefined;
   /** The way out of sandboxes. */
   readonly egress?: EgressSettings | undefined;
+  /** What it may take, where it is the one of this server. */
+  readonly sourceSettings?: SourceSettings | undefined;
   /** Where traces go; nowhere when absent. */
   readonly traces?: TraceSettings | undefined;
   /** Another server took the database over: this one must end. */
@@ -103,6 +106,7 @@ export interface ControlPlane {
   readonly hosts: HostReports;
   readonly stale: Stale;
   readonly secrets: Secrets;
+  readonly sources: SourcesPort | undefined;
   readonly keys: Keys;
   readonly metrics: Metrics;
   readonly spans: Spans;
@@ -163,6 +167,7 @@ async function assemble(
     vault,
     secrets,
     inside,
+    projects,
     egress: outgoing,
   } = openSecrets(folder, store, {
     key: options.secretsKey,
@@ -177,7 +182,10 @@ async function assemble(
   undo.push(() => tracing.close());
   const { spans } = tracing;
   const plans = new Plans({ profiles, images, indexFolder: folder.file('package-index') });
-  const { sources } = options;
+  const rooms = { deadlines, installation: store.installation };
+  const hold = <T>(id: Id<'sandbox'>, task: () => Promise<T>) => runner.whileIdle(id, task);
+  const brings = { folder, drivers, filesystems, rooms, egress, subjects: rules, projects, hold };
+  const sources = options.sources ?? openSources(brings, options.sourceSettings ?? {});
   const builds = new Builds({
     store,
     context: sources && ((request) => sources.context(request)),
@@ -283,6 +291,7 @@ async function assemble(
     hosts,
     stale,
     secrets,
+    sources,
     keys,
     metrics,
     spans,
