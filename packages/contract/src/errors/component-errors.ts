@@ -87,6 +87,11 @@ export const componentErrors = {
     'The image is not valid',
     'Its content is not what its digest or its format promises; build or push it again.',
   ),
+  image_not_portable: row(
+    'not_supported',
+    'The image cannot leave this machine',
+    'It shows folders of the machine; take a distribution or an image as its base.',
+  ),
   image_too_large: row(
     'invalid',
     'The image is larger than it may be',

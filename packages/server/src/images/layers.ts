@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdir } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CaissonError } from '@caisson/contract';
 import type { ImageBounds } from './bounds.ts';
 import { decompressed } from './decompress.ts';
 import { digestEnd, digestFileName, short } from './digest.ts';
 import type { DraftFolder } from './draft-folder.ts';
+import type { InUse } from './in-use.ts';
 import { SharedWork } from './shared-work.ts';
 import { type UnpackCounts, unpackTar } from './unpack.ts';
 
@@ -26,9 +27,11 @@ export class Layers {
   readonly #drafts: DraftFolder;
   readonly #guestProgram: string;
   readonly #bounds: ImageBounds;
+  readonly #inUse: InUse;
   readonly #working = new SharedWork<Layer>();
 
-  constructor(drafts: DraftFolder, guestProgram: string, bounds: ImageBounds) {
+  constructor(drafts: DraftFolder, guestProgram: string, bounds: ImageBounds, inUse: InUse) {
+    this.#inUse = inUse;
     this.#drafts = drafts;
     this.#guestProgram = guestProgram;
     this.#bounds = bounds;
@@ -38,8 +41,18 @@ export class Layers {
     return join(this.#drafts.path, 'layers', digestFileName(diffId));
   }
 
+  /** Whoever asks may be about to use it: for a while it is not collected. */
   has(diffId: string): boolean {
+    this.#inUse.touch(diffId);
+    return this.isThere(diffId);
+  }
+
+  isThere(diffId: string): boolean {
     return existsSync(this.folderOf(diffId));
+  }
+
+  factsOf(diffId: string): string {
+    return join(this.#drafts.path, 'facts', `${digestFileName(diffId)}.json`);
   }
 
   /** The layer of this diff id; its archive, compressed or not, is only opened when it is not there. */
@@ -49,7 +62,7 @@ export class Layers {
     signal: AbortSignal,
   ): Promise<Layer> {
     const folder = this.folderOf(diffId);
-    if (existsSync(folder)) return { diffId, folder };
+    if (this.has(diffId)) return { diffId, folder };
     return this.#working.run(diffId, { signal }, (shared) => this.add(open(shared), shared, diffId));
   }
 
@@ -71,7 +84,10 @@ export class Layers {
           context: { expected, found: diffId },
         });
       const folder = this.folderOf(diffId);
+      this.#inUse.touch(diffId);
       await this.#drafts.place(tree, folder);
+      // Only how large it is, which can be found out again.
+      await writeFile(this.factsOf(diffId), JSON.stringify({ bytes: counts.bytes }), { mode: 0o600 }).catch(() => {});
       return { diffId, folder, counts };
     });
   }
