@@ -10,6 +10,7 @@ import { addEvents } from './commands/events.ts';
 import { addExec } from './commands/exec.ts';
 import { addFiles } from './commands/files.ts';
 import { addGet } from './commands/get.ts';
+import { addImage } from './commands/image.ts';
 import { addCapabilities, addInspect, addReapStale } from './commands/inspect.ts';
 import { addKeys } from './commands/keys.ts';
 import { addList } from './commands/list.ts';
@@ -81,6 +82,7 @@ export function buildProgram(invocation: Invocation, screen: Screen, outcome: { 
   addEvents(program, context);
   addSpec(program, context);
   addPlan(program, context);
+  addImage(program, context);
   addProfile(program, context);
   addPool(program, context);
   addRoute(program, context);

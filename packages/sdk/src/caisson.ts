@@ -11,6 +11,7 @@ import type { CallAnswer, CallArguments, CallInput, CallOptions } from './call.t
 import { Connection } from './connection.ts';
 import { eventsOf, type ProjectEventOptions } from './events.ts';
 import { Hosts } from './hosts.ts';
+import { Images } from './images.ts';
 import { Keys } from './keys.ts';
 import { Pools } from './pools.ts';
 import { Profiles } from './profiles.ts';
@@ -34,6 +35,7 @@ import type { CaissonOptions } from './transport.ts';
 export class Caisson {
   readonly sandboxes: Sandboxes;
   readonly snapshots: Snapshots;
+  readonly images: Images;
   readonly profiles: Profiles;
   readonly keys: Keys;
   readonly pools: Pools;
@@ -45,6 +47,7 @@ export class Caisson {
     this.#connection = new Connection(options);
     this.sandboxes = new Sandboxes(this.#connection);
     this.snapshots = new Snapshots(this.#connection, this.sandboxes);
+    this.images = new Images(this.#connection);
     this.profiles = new Profiles(this.#connection);
     this.keys = new Keys(this.#connection);
     this.pools = new Pools(this.#connection);

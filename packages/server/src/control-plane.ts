@@ -3,6 +3,9 @@ import { CaissonError, type Doctor } from '@caisson/contract';
 import { defaultDrivers, type Engines, openBackends } from './backends.ts';
 import type { DataFolder } from './data-folder.ts';
 import type { Driver } from './drivers/driver.ts';
+import { openImages } from './image-parts.ts';
+import type { CollectLimits } from './images/collect.ts';
+import type { RegistryAccessOptions } from './images/registry/registry-access.ts';
 import { Journal } from './network/journal.ts';
 import type { EgressLog } from './network/proxy/egress-gates.ts';
 import { SandboxRules } from './network/sandbox-rules.ts';
@@ -17,6 +20,7 @@ import { Expiry } from './sandbox/expiry.ts';
 import { Guests } from './sandbox/guests.ts';
 import { HostReports } from './sandbox/host-reports.ts';
 import { Idle } from './sandbox/idle.ts';
+import type { ImageCatalog } from './sandbox/images/image-catalog.ts';
 import { InFlight } from './sandbox/in-flight.ts';
 import { Networks } from './sandbox/networks.ts';
 import { Plans } from './sandbox/plans.ts';
@@ -56,6 +60,10 @@ export interface ControlPlaneOptions {
   readonly log?: Logger | undefined;
   readonly limits?: Partial<Limits> | undefined;
   readonly deadlines?: Partial<Deadlines> | undefined;
+  /** Which registries are asked, and as whom. */
+  readonly registries?: RegistryAccessOptions | undefined;
+  /** What stays of images that nothing uses. */
+  readonly imageLimits?: Partial<CollectLimits> | undefined;
   /** The way out of sandboxes. */
   readonly egress?: EgressSettings | undefined;
   /** Another server took the database over: this one must end. */
@@ -80,6 +88,7 @@ export interface ControlPlane {
   readonly networks: Networks;
   readonly reconciler: Reconciler;
   readonly plans: Plans;
+  readonly images: ImageCatalog;
   readonly pools: WarmPools;
   readonly hosts: HostReports;
   readonly stale: Stale;
@@ -126,7 +135,14 @@ async function assemble(
   await store.idempotency.prune();
   await store.toolCalls.prune();
   const wanted = options.drivers ?? defaultDrivers;
-  const backends = await openBackends(folder, store.installation, wanted, options.storage, options.engines);
+  const backends = await openBackends(
+    folder,
+    store.installation,
+    wanted,
+    options.storage,
+    options.engines,
+    options.registries,
+  );
   undo.push(() => backends.close());
   const { drivers, filesystems, backendImages } = backends;
   const routing = await openRouting(folder, store, drivers, host, filesystems);
@@ -208,6 +224,8 @@ async function assemble(
   });
   const stale = new Stale({ work, runner, sandboxes, reconciler, drivers });
   const plans = new Plans({ profiles, filesystems, indexFolder: folder.file('package-index') });
+  const { images, stop } = openImages({ store, secrets, backends, limits: options.imageLimits, log: options.log });
+  undo.push(stop);
   const keys = new Keys(store);
   const attachments = new Attachments();
   return {
@@ -227,6 +245,7 @@ async function assemble(
     networks,
     reconciler,
     plans,
+    images,
     pools,
     hosts,
     stale,

@@ -1,5 +1,6 @@
 import { fileRoutes } from './file-routes.ts';
 import { hostRoutes } from './host-routes.ts';
+import { imageRoutes } from './image-routes.ts';
 import { networkRoutes } from './network-routes.ts';
 import { planRoutes } from './plan-routes.ts';
 import { poolRoutes } from './pool-routes.ts';
@@ -26,6 +27,7 @@ export const routes = {
   ...networkRoutes,
   ...portRoutes,
   ...planRoutes,
+  ...imageRoutes,
   ...poolRoutes,
   ...profileRoutes,
   ...routeRoutes,

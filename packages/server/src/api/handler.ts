@@ -8,6 +8,7 @@ import type { ProfileCatalog } from '../profiles/catalog.ts';
 import type { Attachments } from '../sandbox/attachments.ts';
 import type { Guests } from '../sandbox/guests.ts';
 import type { HostReports } from '../sandbox/host-reports.ts';
+import type { ImageCatalog } from '../sandbox/images/image-catalog.ts';
 import type { Networks } from '../sandbox/networks.ts';
 import type { Plans } from '../sandbox/plans.ts';
 import type { WarmPools } from '../sandbox/pools/warm-pools.ts';
@@ -42,6 +43,7 @@ export interface ApiContext {
   readonly keys: Keys;
   readonly ports: SharedPorts;
   readonly plans: Plans;
+  readonly images: ImageCatalog;
   readonly pools: WarmPools;
   readonly hosts: HostReports;
   readonly stale: Stale;

@@ -9,6 +9,7 @@ import type { Answer, ApiContext, ByteAnswer, Call, Handler, Handlers } from './
 import { hostHandlers } from './host-handlers.ts';
 import type { HttpOptions } from './http-options.ts';
 import { idempotentRequest, runOnce } from './idempotent.ts';
+import { imageHandlers } from './image-handlers.ts';
 import { networkHandlers } from './network-handlers.ts';
 import { parseRequest } from './parse-request.ts';
 import { planHandlers } from './plan-handlers.ts';
@@ -39,6 +40,7 @@ const handlers: Handlers = {
   ...eventHandlers,
   ...networkHandlers,
   ...planHandlers,
+  ...imageHandlers,
   ...poolHandlers,
   ...hostHandlers,
   ...profileHandlers,

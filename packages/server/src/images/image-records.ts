@@ -32,7 +32,7 @@ export const imageRecordSchema = z.object({
 export type ImageRecord = z.infer<typeof imageRecordSchema>;
 
 /** How exactly the time of the last use is kept: nothing is decided by minutes. */
-const useEveryMs = 300_000;
+export const useEveryMs = 300_000;
 
 const baseSchema = z.object({ digest });
 
@@ -89,8 +89,17 @@ export class ImageRecords {
   }
 
   async readBase(key: string): Promise<ImageRecord | undefined> {
-    const parsed = baseSchema.safeParse(await this.#drafts.readJson(this.baseFile(key)));
-    return parsed.success ? this.read(parsed.data.digest) : undefined;
+    const found = await this.lookBase(key);
+    return found === undefined ? undefined : this.read(found);
+  }
+
+  /** The digest that was made for a key, without using it. */
+  async lookBase(key: string): Promise<string | undefined> {
+    return baseSchema.safeParse(await this.#drafts.readJson(this.baseFile(key))).data?.digest;
+  }
+
+  async listBases(): Promise<string[]> {
+    return (await readdir(join(this.#drafts.path, 'bases'))).map((name) => name.replace(/\.json$/, ''));
   }
 
   baseFile(key: string): string {

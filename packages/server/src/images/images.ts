@@ -6,7 +6,7 @@ import { checkWays } from './check-ways.ts';
 import { findRelease } from './debian/releases.ts';
 import { digestOf, layerOfFolder } from './digest.ts';
 import { DraftFolder } from './draft-folder.ts';
-import { ImageRecords } from './image-records.ts';
+import { ImageRecords, useEveryMs } from './image-records.ts';
 import { InUse } from './in-use.ts';
 import { Layers } from './layers.ts';
 import { readImage } from './oci/content.ts';
@@ -133,6 +133,14 @@ export class Images {
   async workshop(): Promise<Workshop & { readonly guestProgram: string }> {
     await this.#workshop.drafts.open();
     return { ...this.#workshop, guestProgram: this.#options.guestProgram };
+  }
+
+  /** Whether all of an image is still here, for whoever is about to use what it was given before. */
+  async has({ digest, layers }: ImageLayers): Promise<boolean> {
+    const { inUse, layers: kept, records } = this.#workshop;
+    const isRecent = Date.now() - inUse.lastTouched(digest) < useEveryMs;
+    if (!isRecent) return (await records.read(digest)) !== undefined;
+    return layers.every((folder) => kept.has(layerOfFolder(folder)));
   }
 
   /** Keeps an image against being collected, until the answer is called. */

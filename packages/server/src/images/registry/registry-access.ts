@@ -1,5 +1,5 @@
-import { CaissonError } from '@caisson/contract';
-import { parseReference, type RegistryReference } from '../reference.ts';
+import { CaissonError, hasCode } from '@caisson/contract';
+import { type ImageReference, parseReference, type RegistryReference } from '../reference.ts';
 import { type RegistryCredential, type RegistryCredentials, readCredentialsFile } from './credentials.ts';
 
 export interface RegistryAccessOptions {
@@ -21,7 +21,14 @@ export class RegistryAccess {
 
   /** A reference that must be one of a registry. */
   reference(text: string): RegistryReference {
-    const reference = parseReference(text, this.#options.defaultRegistry);
+    let reference: ImageReference;
+    try {
+      reference = parseReference(text, this.#options.defaultRegistry);
+    } catch (error) {
+      // It is not in a spec that this reference stands.
+      if (!hasCode(error, 'spec_invalid')) throw error;
+      throw new CaissonError('request_invalid', error.message, { hint: error.hint });
+    }
     if (reference.kind === 'registry') return reference;
     throw new CaissonError('request_invalid', `\`${text}\` is not an image of a registry`, {
       hint: 'Write `host/name:tag` or `host/name@sha256:…`.',
