@@ -52,8 +52,12 @@ export class ImageRecords {
   }
 
   async write(record: ImageRecord): Promise<void> {
-    this.#inUse.touch(record.digest, ...record.diffIds);
-    await this.#drafts.writeJson(this.file(record.digest), record);
+    const release = this.#inUse.hold([record.digest, ...record.diffIds]);
+    try {
+      await this.#drafts.writeJson(this.file(record.digest), record);
+    } finally {
+      release();
+    }
   }
 
   /** For whoever is going to use it: the time of its file is that of its last use. */

@@ -66,30 +66,38 @@ export class Layers {
     return this.#working.run(diffId, { signal }, (shared) => this.add(open(shared), shared, diffId));
   }
 
-  /** Unpacks an archive whose diff id is not known before its end. With `expected` it must be that one. */
+  /**
+   * Unpacks an archive whose diff id is not known before its end. With `expected` it must be that one. From the moment it
+   * is in its place until it is given it is held; whoever gets it goes on from there.
+   */
   async add(archive: AsyncIterable<Uint8Array>, signal: AbortSignal, expected?: string): Promise<Layer> {
-    return this.#drafts.use(async (draft) => {
-      const tree = join(draft, 'tree');
-      await mkdir(tree, { mode: 0o755 });
-      const hash = createHash('sha256');
-      const counts = await unpackTar(hashed(decompressed(archive), hash), tree, {
-        guestProgram: this.#guestProgram,
-        maxBytes: this.#bounds.layerBytes,
-        maxEntries: this.#bounds.layerEntries,
-        signal,
-      });
-      const diffId = digestEnd(hash);
-      if (expected !== undefined && diffId !== expected)
-        throw new CaissonError('image_invalid', `the layer ${short(expected)} unpacks to ${short(diffId)}`, {
-          context: { expected, found: diffId },
+    let release = () => {};
+    try {
+      return await this.#drafts.use(async (draft) => {
+        const tree = join(draft, 'tree');
+        await mkdir(tree, { mode: 0o755 });
+        const hash = createHash('sha256');
+        const counts = await unpackTar(hashed(decompressed(archive), hash), tree, {
+          guestProgram: this.#guestProgram,
+          maxBytes: this.#bounds.layerBytes,
+          maxEntries: this.#bounds.layerEntries,
+          signal,
         });
-      const folder = this.folderOf(diffId);
-      this.#inUse.touch(diffId);
-      await this.#drafts.place(tree, folder);
-      // Only how large it is, which can be found out again.
-      await writeFile(this.factsOf(diffId), JSON.stringify({ bytes: counts.bytes }), { mode: 0o600 }).catch(() => {});
-      return { diffId, folder, counts };
-    });
+        const diffId = digestEnd(hash);
+        if (expected !== undefined && diffId !== expected)
+          throw new CaissonError('image_invalid', `the layer ${short(expected)} unpacks to ${short(diffId)}`, {
+            context: { expected, found: diffId },
+          });
+        release = this.#inUse.hold([diffId]);
+        const folder = this.folderOf(diffId);
+        await this.#drafts.place(tree, folder);
+        // Only how large it is, which can be found out again.
+        await writeFile(this.factsOf(diffId), JSON.stringify({ bytes: counts.bytes }), { mode: 0o600 }).catch(() => {});
+        return { diffId, folder, counts };
+      });
+    } finally {
+      release();
+    }
   }
 }
 

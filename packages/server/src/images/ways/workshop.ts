@@ -26,6 +26,15 @@ export interface Work extends Workshop {
 export async function settle(content: ImageContent, name: string, work: Work): Promise<BaseImage> {
   const kept = await work.records.read(content.digest);
   if (kept !== undefined) return { ...fromRecord(kept, work), name };
+  const release = work.inUse.hold([content.digest, ...content.layers.map(({ diffId }) => diffId)]);
+  try {
+    return await fetch(content, name, work);
+  } finally {
+    release();
+  }
+}
+
+async function fetch(content: ImageContent, name: string, work: Work): Promise<BaseImage> {
   const layers = await fetchLayers(content.layers, work.layers, work.signal, work.progress);
   const record: ImageRecord = {
     digest: content.digest,
