@@ -107,10 +107,8 @@ export class NativeBuilder implements Builder {
   }
 
   async #make(bench: Bench, request: BuildRequest, steps: readonly BuildStep[]): Promise<KeptImage> {
-    const { plan, signal, tell } = request;
-    const base = await baseOfPlan(plan, this.#parts.images, signal, (line) =>
-      tell({ kind: 'output', step: 'base', text: `${line}\n` }),
-    );
+    const { plan } = request;
+    const base = await this.#base(request);
     const diffIds = [...base.diffIds];
     for (const step of steps) {
       if (diffIds.length >= bench.workshop.bounds.layers) throw tooManyLayers(step, bench.workshop.bounds.layers);
@@ -123,6 +121,30 @@ export class NativeBuilder implements Builder {
       record: recordOf(request, base, diffIds),
       bill: installed === undefined && plan.packages.length > 0 ? null : billOfMaterials(plan, installed),
     };
+  }
+
+  /** It is a step of its own where there is something to do for it. */
+  async #base({ plan, signal, tell }: BuildRequest): Promise<ImageRecord> {
+    const { reference } = plan.base;
+    const step: BuildStep = { kind: 'copy', id: 'base', title: `the base ${reference}`, from: reference, to: '/' };
+    let began: number | undefined;
+    const ended = (outcome: 'done' | 'failed') => {
+      if (began === undefined) return;
+      tell({ kind: 'step-ended', step: step.id, outcome, ms: Math.round(performance.now() - began) });
+    };
+    const progress = (line: string) => {
+      if (began === undefined) tell({ kind: 'step-began', step: step.id, title: step.title });
+      began ??= performance.now();
+      tell({ kind: 'output', step: step.id, text: `${line}\n` });
+    };
+    try {
+      const base = await baseOfPlan(plan, this.#parts.images, signal, progress);
+      ended('done');
+      return base;
+    } catch (error) {
+      ended('failed');
+      throw asStepError(step, error, signal);
+    }
   }
 
   /** The layer that a step leaves, found or made. */
