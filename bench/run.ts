@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { apiBenchmark, listBenchmark } from './api.ts';
+import { buildBenchmark } from './build.ts';
 import { coldBenchmark } from './cold.ts';
 import { dockerDriverBenchmark } from './docker-driver.ts';
 import { egressBenchmark } from './egress.ts';
@@ -35,6 +36,7 @@ const benchmarks = [
   idleBenchmark,
   previewBenchmark,
   registryBenchmark,
+  buildBenchmark,
 ];
 
 const options = { json: { type: 'string' }, thousand: { type: 'boolean', default: false } } as const;
