@@ -20,12 +20,12 @@ for (const name of ['docker', 'podman'] as const) {
   }
   const { open, placesOf } = attackedEngine(name);
   describeEngineImages(name, open);
+  describeOutput(name, open);
+  describeEngineTrees(name, open);
   if (name === 'docker') continue;
   describeExhaustion(name, open);
   describeHostFiles(name, open, { placesOf, ownSockets: ['caisson'] });
   describeFileApi(name, open);
-  describeOutput(name, open);
   describeTrust(name, open);
   describeRelay(name, open);
-  describeEngineTrees(name, open);
 }
