@@ -12,6 +12,7 @@ import { addFiles } from './commands/files.ts';
 import { addGet } from './commands/get.ts';
 import { addCapabilities, addInspect, addReapStale } from './commands/inspect.ts';
 import { addKeys } from './commands/keys.ts';
+import { addExpire, addExtendTtl } from './commands/lease.ts';
 import { addList } from './commands/list.ts';
 import { addLogs } from './commands/logs.ts';
 import { addNetwork } from './commands/network.ts';
@@ -63,6 +64,8 @@ export function buildProgram(invocation: Invocation, screen: Screen, outcome: { 
   addGet(program, context);
   addList(program, context);
   addActs(program, context);
+  addExtendTtl(program, context);
+  addExpire(program, context);
   addExec(program, context);
   addShell(program, context);
   addAttach(program, context);

@@ -2,6 +2,7 @@ export { canonicalEgressEntry, type SupportFailure, type WorkspaceBlueprint } fr
 export * from './api/file-routes.ts';
 export * from './api/file-shape.ts';
 export * from './api/host-routes.ts';
+export * from './api/lease-routes.ts';
 export * from './api/network-routes.ts';
 export * from './api/network-shape.ts';
 export * from './api/output-frame.ts';

@@ -3,6 +3,7 @@ import type {
   AttemptSummary,
   CaissonEvent,
   CreateSandbox,
+  ExpireReport,
   RouteDecision,
   Sandbox,
   SandboxRoute,
@@ -37,6 +38,7 @@ export interface RollbackOptions extends ActOptions {
   readonly force?: boolean | undefined;
 }
 
+export type ExpireRequest = NonNullable<CallInput<'lease.expire'>['body']>;
 export type ForkRequest = NonNullable<CallInput<'sandbox.fork'>['body']>;
 
 /** The routes that do something to one sandbox and answer its record. */
@@ -114,6 +116,18 @@ export class Sandboxes {
 
   resume(id: string, options: ActOptions = {}): Promise<SandboxHandle> {
     return this.#act('sandbox.resume', id, options);
+  }
+
+  /** Lets its lease end later by so many seconds; refused beyond its maximum, which the error names. */
+  async extend(id: string, seconds: number, options: CallOptions = {}): Promise<SandboxHandle> {
+    return this.handle(
+      await this.#connection.call('sandbox.extend', { params: { id }, body: { seconds }, ...options }),
+    );
+  }
+
+  /** Which leases of the project have ended or end soon; with `apply` those that are due are ended now. */
+  expire(request: ExpireRequest = {}, options: CallOptions = {}): Promise<ExpireReport> {
+    return this.#connection.call('lease.expire', { body: request, ...options });
   }
 
   /** Puts its files back to a snapshot, by its id or its name; its processes end. */

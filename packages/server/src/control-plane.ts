@@ -18,6 +18,7 @@ import { Guests } from './sandbox/guests.ts';
 import { HostReports } from './sandbox/host-reports.ts';
 import { Idle } from './sandbox/idle.ts';
 import { InFlight } from './sandbox/in-flight.ts';
+import { Leases } from './sandbox/leases.ts';
 import { Networks } from './sandbox/networks.ts';
 import { Plans } from './sandbox/plans.ts';
 import { WarmPools } from './sandbox/pools/warm-pools.ts';
@@ -79,6 +80,8 @@ export interface ControlPlane {
   readonly tools: Tools;
   readonly networks: Networks;
   readonly reconciler: Reconciler;
+  readonly expiry: Expiry;
+  readonly leases: Leases;
   readonly plans: Plans;
   readonly pools: WarmPools;
   readonly hosts: HostReports;
@@ -167,8 +170,14 @@ async function assemble(
   undo.push(async () => idle.stop());
   await idle.start();
   const guests = new Guests({ work, runner, sandboxes, idle });
-  const expiry = new Expiry(work, runner, sandboxes, profiles);
   const snapshots = new Snapshots(work, sandboxes);
+  const expiry = new Expiry({
+    ...{ work, runner, profiles, snapshots, idle },
+    failed: ({ sandbox, why }, error) =>
+      options.log?.warn({ sandbox: sandbox.id, why, err: error }, 'a lease could not be ended; it is tried again'),
+  });
+  undo.push(() => expiry.close());
+  const leases = new Leases({ store, sandboxes, keeper: expiry.keeper });
   const tools = new Tools({
     work,
     sandboxes,
@@ -226,6 +235,8 @@ async function assemble(
     tools,
     networks,
     reconciler,
+    expiry,
+    leases,
     plans,
     pools,
     hosts,

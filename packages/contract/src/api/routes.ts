@@ -1,5 +1,6 @@
 import { fileRoutes } from './file-routes.ts';
 import { hostRoutes } from './host-routes.ts';
+import { leaseRoutes } from './lease-routes.ts';
 import { networkRoutes } from './network-routes.ts';
 import { planRoutes } from './plan-routes.ts';
 import { poolRoutes } from './pool-routes.ts';
@@ -18,6 +19,7 @@ import { toolRoutes } from './tool-routes.ts';
 /** Every route of the API by its name. The name is the verb that the SDK, the CLI and the server's handlers share. */
 export const routes = {
   ...sandboxRoutes,
+  ...leaseRoutes,
   ...processRoutes,
   ...fileRoutes,
   ...snapshotRoutes,

@@ -2,7 +2,13 @@ import { z } from 'zod';
 import { eventSchema } from '../events/event.ts';
 import { idSchema } from '../ids.ts';
 import { labelsSchema, nameSchema } from '../names.ts';
-import { inputNameSchema, profileRefSchema, profileSchema, snapshotPolicySchema } from '../profile/profile.ts';
+import {
+  inputNameSchema,
+  leasePolicySchema,
+  profileRefSchema,
+  profileSchema,
+  snapshotPolicySchema,
+} from '../profile/profile.ts';
 import { hostNameSchema } from '../routing/host-name.ts';
 import { pageQuery, pageSchema } from './paging.ts';
 import { route } from './route.ts';
@@ -36,6 +42,8 @@ export const createSandboxSchema = z.strictObject({
   scope: nameSchema.optional(),
   labels: labelsSchema.optional(),
   ttlSeconds: ttlSecondsSchema.optional(),
+  idleSeconds: leasePolicySchema.shape.idleSeconds,
+  atExpiry: leasePolicySchema.shape.atExpiry,
   snapshots: snapshotPolicySchema.optional(),
   autoPauseSeconds: profileSchema.shape.autoPauseSeconds,
   autoResume: profileSchema.shape.autoResume,

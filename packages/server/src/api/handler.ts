@@ -8,6 +8,7 @@ import type { ProfileCatalog } from '../profiles/catalog.ts';
 import type { Attachments } from '../sandbox/attachments.ts';
 import type { Guests } from '../sandbox/guests.ts';
 import type { HostReports } from '../sandbox/host-reports.ts';
+import type { Leases } from '../sandbox/leases.ts';
 import type { Networks } from '../sandbox/networks.ts';
 import type { Plans } from '../sandbox/plans.ts';
 import type { WarmPools } from '../sandbox/pools/warm-pools.ts';
@@ -31,6 +32,7 @@ export interface ApiContext {
   readonly store: Store;
   readonly sandboxes: Sandboxes;
   readonly guests: Guests;
+  readonly leases: Leases;
   readonly snapshots: Snapshots;
   readonly branches: Branches;
   readonly diffs: Diffs;

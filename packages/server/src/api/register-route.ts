@@ -9,6 +9,7 @@ import type { Answer, ApiContext, ByteAnswer, Call, Handler, Handlers } from './
 import { hostHandlers } from './host-handlers.ts';
 import type { HttpOptions } from './http-options.ts';
 import { idempotentRequest, runOnce } from './idempotent.ts';
+import { leaseHandlers } from './lease-handlers.ts';
 import { networkHandlers } from './network-handlers.ts';
 import { parseRequest } from './parse-request.ts';
 import { planHandlers } from './plan-handlers.ts';
@@ -30,6 +31,7 @@ const nobody: Caller = Object.freeze({ owner: { tenant: '', project: '', princip
 
 const handlers: Handlers = {
   ...sandboxHandlers,
+  ...leaseHandlers,
   ...processHandlers,
   ...fileHandlers,
   ...snapshotHandlers,

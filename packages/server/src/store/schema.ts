@@ -87,6 +87,17 @@ export interface SandboxTable {
   updated_at: number;
   ready_at: number | null;
   expires_at: number | null;
+  ttl_seconds: number | null;
+  max_ttl_seconds: number | null;
+  idle_seconds: number | null;
+  warn_seconds: number | null;
+  at_expiry: string | null;
+  /** When its present lease began; null when that was its creation. */
+  leased_at: number | null;
+  /** When its warning is due; null when it has been told. */
+  warn_at: number | null;
+  /** It is idle then, unless somebody uses it: never later than that, and moved on when it is looked at. */
+  idle_at: number | null;
   policy: Generated<string>;
   turn: Generated<number>;
   head: string | null;

@@ -7,6 +7,7 @@ import { type EventListener, EventLog } from './events.ts';
 import { IdempotencyStore } from './idempotency.ts';
 import { JobStore } from './jobs.ts';
 import { KeyStore } from './keys.ts';
+import { LeaseStore } from './leases.ts';
 import { migrate } from './migrate.ts';
 import { PoolStore } from './pools.ts';
 import { RouteStore } from './routes.ts';
@@ -23,6 +24,7 @@ export interface Store {
   readonly engine: Database['engine'];
   readonly installation: string;
   readonly sandboxes: SandboxStore;
+  readonly leases: LeaseStore;
   readonly attempts: AttemptStore;
   readonly routes: RouteStore;
   readonly snapshots: SnapshotStore;
@@ -74,6 +76,7 @@ export async function openStore(location: StoreLocation): Promise<Store> {
     installation,
     events,
     sandboxes: new SandboxStore(database, events, publish),
+    leases: new LeaseStore(database, events, publish),
     attempts: new AttemptStore(database),
     routes: new RouteStore(database, events, publish),
     snapshots: new SnapshotStore(database, events, publish),
