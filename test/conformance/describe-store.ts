@@ -9,6 +9,7 @@ import { describeRoutes } from './describe-routes.ts';
 import { describeSecrets } from './describe-secrets.ts';
 import { describeSnapshots } from './describe-snapshots.ts';
 import { describeToolCalls } from './describe-tool-calls.ts';
+import { describeWebhooks } from './describe-webhooks.ts';
 import { ada, makeDestroyed, makeReady, newAttempt, newSandbox, noLimits, outcomes, put } from './store-fixtures.ts';
 
 /** One suite for both engines: the laws of the store, one test each. */
@@ -312,5 +313,6 @@ export function describeStore(
     describePools(() => store);
     describeRoutes(() => store);
     describeSecrets(() => store);
+    describeWebhooks(() => store);
   });
 }

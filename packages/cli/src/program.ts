@@ -33,6 +33,7 @@ import { addStopServer } from './commands/stop-server.ts';
 import { addTool } from './commands/tool.ts';
 import { addTravel } from './commands/travel.ts';
 import { addVersion } from './commands/version.ts';
+import { addWebhook } from './commands/webhook.ts';
 import type { Invocation } from './invocation.ts';
 import type { Screen } from './output/screen.ts';
 import { version } from './version.ts';
@@ -88,6 +89,7 @@ export function buildProgram(invocation: Invocation, screen: Screen, outcome: { 
   addPool(program, context);
   addRoute(program, context);
   addSecret(program, context);
+  addWebhook(program, context);
   addKeys(program, context);
   addServe(program, context);
   addStopServer(program, context);

@@ -30,6 +30,8 @@ export * from './api/system-routes.ts';
 export * from './api/tool-routes.ts';
 export * from './api/tool-shape.ts';
 export * from './api/tool-table.ts';
+export * from './api/webhook-routes.ts';
+export * from './api/webhook-shape.ts';
 export * from './errors/caisson-error.ts';
 export * from './errors/field-problems.ts';
 export { type ErrorKind, errorKinds } from './errors/kinds.ts';

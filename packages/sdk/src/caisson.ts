@@ -9,7 +9,7 @@ import type {
 } from '@caisson/contract';
 import type { CallAnswer, CallArguments, CallInput, CallOptions } from './call.ts';
 import { Connection } from './connection.ts';
-import { eventsOf, type ProjectEventOptions } from './events.ts';
+import { type EventPage, eventsOf, type ProjectEventOptions } from './events.ts';
 import { Hosts } from './hosts.ts';
 import { Keys } from './keys.ts';
 import { Pools } from './pools.ts';
@@ -18,6 +18,7 @@ import { Sandboxes } from './sandboxes.ts';
 import { Secrets } from './secrets.ts';
 import { Snapshots } from './snapshots.ts';
 import type { CaissonOptions } from './transport.ts';
+import { Webhooks } from './webhooks.ts';
 
 /**
  * A Caisson server.
@@ -39,6 +40,7 @@ export class Caisson {
   readonly pools: Pools;
   readonly hosts: Hosts;
   readonly secrets: Secrets;
+  readonly webhooks: Webhooks;
   readonly #connection: Connection;
 
   constructor(options: CaissonOptions = {}) {
@@ -50,6 +52,7 @@ export class Caisson {
     this.pools = new Pools(this.#connection);
     this.hosts = new Hosts(this.#connection);
     this.secrets = new Secrets(this.#connection);
+    this.webhooks = new Webhooks(this.#connection);
   }
 
   /** Any route of the API by its name. */
@@ -59,8 +62,7 @@ export class Caisson {
 
   /** Events of the project: live ones without end, or with `follow: false` those of the past. */
   events(options: ProjectEventOptions = {}): AsyncGenerator<CaissonEvent, void, undefined> {
-    const page = (query: { after?: string; limit: number; project?: string }, calls: CallOptions) =>
-      this.#connection.call('event.list', { query, ...calls });
+    const page: EventPage = (query, calls) => this.#connection.call('event.list', { query, ...calls });
     return eventsOf(this.#connection.transport, 'event.list', {}, page, options);
   }
 

@@ -8,6 +8,7 @@ export {
   type ChangeNetwork,
   type CheckedProfile,
   type CreateSandbox,
+  type DeadLetter,
   type Diff,
   type DiffItem,
   type Doctor,
@@ -64,6 +65,8 @@ export {
   type ToolProgress,
   type TreeNode,
   type WatchBatch,
+  type Webhook,
+  type WebhookTest,
 } from '@caisson/contract';
 export type { Attachment, AttachOptions } from './attachment.ts';
 export { Caisson } from './caisson.ts';
@@ -100,7 +103,14 @@ export {
   type SnapshotRequest,
   type TurnRequest,
 } from './sandbox-handle.ts';
-export type { ForkRequest, PageOptions, RollbackOptions, Sandboxes, SandboxFilter } from './sandboxes.ts';
+export type {
+  ExpireRequest,
+  ForkRequest,
+  PageOptions,
+  RollbackOptions,
+  Sandboxes,
+  SandboxFilter,
+} from './sandboxes.ts';
 export type { NewSecret, SecretOptions, Secrets } from './secrets.ts';
 export type {
   DiffOptions,
@@ -112,5 +122,7 @@ export type {
 export type { RestoreRequest, SnapshotFilter, Snapshots } from './snapshots.ts';
 export type { RunToolOptions, Tools } from './tools.ts';
 export { type Bytes, type CaissonOptions, defaultBaseUrl, type Fetch } from './transport.ts';
+export { type VerifyOptions, verifyWebhook } from './verify-webhook.ts';
 export type { WebSocketFactory, WebSocketLike } from './web-socket.ts';
+export type { NewWebhook, WebhookListOptions, Webhooks, WebhookWithSecret } from './webhooks.ts';
 export type { WrittenEnd, WrittenOptions } from './written-output.ts';

@@ -11,7 +11,7 @@ import type {
 } from '@caisson/contract';
 import type { CallInput, CallOptions } from './call.ts';
 import type { Connection } from './connection.ts';
-import { type EventOptions, eventsOf } from './events.ts';
+import { type EventOptions, type EventPage, eventsOf } from './events.ts';
 import { given } from './given.ts';
 import { eachItem, type Page } from './pages.ts';
 import { type ActOptions, type PauseOptions, SandboxHandle } from './sandbox-handle.ts';
@@ -151,8 +151,12 @@ export class Sandboxes {
 
   /** Its events: live ones without end, or with `follow: false` those of the past. */
   events(id: string, options: EventOptions = {}): AsyncGenerator<CaissonEvent, void, undefined> {
-    const page = (query: { after?: string; limit: number }, calls: CallOptions) =>
-      this.#connection.call('sandbox.events', { params: { id }, query, ...calls });
+    const page: EventPage = ({ after, limit, type }, calls) =>
+      this.#connection.call('sandbox.events', {
+        params: { id },
+        query: { limit, ...given({ after, type }) },
+        ...calls,
+      });
     return eventsOf(this.#connection.transport, 'sandbox.events', { id }, page, options);
   }
 

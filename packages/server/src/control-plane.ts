@@ -41,6 +41,8 @@ import { openStore, type Store } from './store/store.ts';
 import type { Logger } from './telemetry/log.ts';
 import { Metrics } from './telemetry/metrics.ts';
 import { Keys } from './tenancy/keys.ts';
+import { openSinks, type SinkSettings, type Sinks } from './webhook-parts.ts';
+import type { Webhooks } from './webhooks/webhooks.ts';
 
 export interface ControlPlaneOptions {
   readonly databaseUrl?: string | undefined;
@@ -59,6 +61,8 @@ export interface ControlPlaneOptions {
   readonly deadlines?: Partial<Deadlines> | undefined;
   /** The way out of sandboxes. */
   readonly egress?: EgressSettings | undefined;
+  /** Where events go. */
+  readonly sinks?: SinkSettings | undefined;
   /** Another server took the database over: this one must end. */
   readonly onSuperseded?: (() => void) | undefined;
 }
@@ -87,6 +91,8 @@ export interface ControlPlane {
   readonly hosts: HostReports;
   readonly stale: Stale;
   readonly secrets: Secrets;
+  readonly webhooks: Webhooks;
+  readonly sinks: Sinks;
   readonly keys: Keys;
   readonly metrics: Metrics;
   readonly egress: Egress;
@@ -201,6 +207,8 @@ async function assemble(
     storage: async () => filesystems?.room.health(),
     pools: () => pools.show(),
   });
+  const sinks = openSinks(store, vault, options.sinks ?? {}, { version: options.version, log: options.log });
+  undo.push(() => sinks.close());
   const doctor = () => checkAll({ store, drivers, folder: folder.path, filesystems, vault });
   const { version } = options;
   const hosts = new HostReports({
@@ -242,6 +250,8 @@ async function assemble(
     hosts,
     stale,
     secrets,
+    webhooks: sinks.webhooks,
+    sinks,
     keys,
     metrics,
     egress,

@@ -90,6 +90,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     undo.push(() => plane.pools.stop());
     await plane.pools.open();
     await plane.expiry.open();
+    await plane.sinks.open();
     const ready = heartbeat.start();
     // By then every guest that an earlier server left is linked.
     void ready.then(() => adoptLate(plane)).catch(() => {});

@@ -41,7 +41,7 @@ export function openEgress(
     ...{ ...parts, log },
     resolver: settings.resolver ?? new MachineResolver(),
     closed: closedAddresses(settings.open ?? []),
-    extraRoots: readRoots(settings.rootsFile),
+    extraRoots: readRoots('--egress-roots', settings.rootsFile),
   });
   for (const driver of drivers) driver.onGuest = (key, guest) => gates.attach(key.sandbox, guest);
   const forgetting = store.onEvent(({ type, subject }) => {
@@ -72,13 +72,14 @@ function closedAddresses(opened: readonly string[]): ClosedAddresses {
   }
 }
 
-function readRoots(file: string | undefined): string[] {
+/** Certificates of a file that an option names. */
+export function readRoots(option: string, file: string | undefined): string[] {
   if (file === undefined) return [];
   try {
     const text = readFileSync(file, 'utf8');
     if (text.includes('BEGIN CERTIFICATE')) return [text];
   } catch (cause) {
-    throw new CaissonError('request_invalid', `--egress-roots: ${file} cannot be read`, { cause });
+    throw new CaissonError('request_invalid', `${option}: ${file} cannot be read`, { cause });
   }
-  throw new CaissonError('request_invalid', `--egress-roots: ${file} has no certificate in it`);
+  throw new CaissonError('request_invalid', `${option}: ${file} has no certificate in it`);
 }

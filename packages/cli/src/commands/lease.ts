@@ -34,7 +34,8 @@ export function addExpire(parent: Command, context: CommandContext): void {
       const { screen } = context;
       const caisson = await context.connect(options);
       const request = { apply, withinSeconds: Math.ceil(within), ...(project === undefined ? {} : { project }) };
-      const report = await caisson.sandboxes.expire(request);
+      const { withProgress } = await import('../output/progress.ts');
+      const report = await withProgress(screen, 'looking at leases', () => caisson.sandboxes.expire(request));
       screen.result(report, () => expireText(report));
       const failed = report.items.filter(({ error }) => error !== null).length;
       if (failed > 0) context.exitWith(1);

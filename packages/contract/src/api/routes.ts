@@ -15,6 +15,7 @@ import { snapshotContentRoutes } from './snapshot-content-routes.ts';
 import { snapshotRoutes } from './snapshot-routes.ts';
 import { systemRoutes } from './system-routes.ts';
 import { toolRoutes } from './tool-routes.ts';
+import { webhookRoutes } from './webhook-routes.ts';
 
 /** Every route of the API by its name. The name is the verb that the SDK, the CLI and the server's handlers share. */
 export const routes = {
@@ -33,6 +34,7 @@ export const routes = {
   ...routeRoutes,
   ...hostRoutes,
   ...secretRoutes,
+  ...webhookRoutes,
   ...systemRoutes,
 } as const satisfies Record<string, Route>;
 

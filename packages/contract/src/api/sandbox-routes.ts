@@ -10,6 +10,7 @@ import {
   snapshotPolicySchema,
 } from '../profile/profile.ts';
 import { hostNameSchema } from '../routing/host-name.ts';
+import { eventFilterQuery } from './event-filter.ts';
 import { pageQuery, pageSchema } from './paging.ts';
 import { route } from './route.ts';
 import { attemptSchema, attemptSummarySchema, sandboxSchema, sandboxStateSchema } from './sandbox-shape.ts';
@@ -177,7 +178,7 @@ export const sandboxRoutes = {
     scope: 'read',
     owned: 'sandbox',
     params,
-    query: z.strictObject(pageQuery),
+    query: z.strictObject({ ...pageQuery, type: eventFilterQuery.type }),
     responses: { 200: pageSchema(eventSchema) },
     stream: eventSchema,
   }),

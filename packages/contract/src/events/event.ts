@@ -85,6 +85,7 @@ const secretUsedSchema = z.strictObject({
   host: z.string().describe('where it went; `*` for several'),
   count: z.int().min(1).describe('how often, since the last such event; there is at most one a minute'),
 });
+const webhookTestedSchema = z.strictObject({ webhook: idSchema('webhook') });
 const labelsChangedSchema = z.strictObject({ labels: z.record(z.string(), z.string()) });
 
 /** Every type of event with the shape of its data. State events come from the list of states. */
@@ -105,6 +106,7 @@ export const eventTypes = {
   'caisson.sandbox.secret-used': secretUsedSchema.describe('a secret was put into requests on their way out'),
   'caisson.sandbox.snapshot': snapshotSchema.describe('it has another snapshot'),
   'caisson.sandbox.snapshot-removed': snapshotSchema.describe('it has one snapshot less'),
+  'caisson.webhook.test': webhookTestedSchema.describe('sent when a webhook is tested; it is not in the log'),
 } as const;
 
 export type EventType = keyof typeof eventTypes;

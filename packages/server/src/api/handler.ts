@@ -24,6 +24,7 @@ import type { Store } from '../store/store.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { Caller } from '../tenancy/caller.ts';
 import type { Keys } from '../tenancy/keys.ts';
+import type { Webhooks } from '../webhooks/webhooks.ts';
 import type { AttachedSocket } from './attached-socket.ts';
 import type { ByteSink } from './byte-sink.ts';
 
@@ -48,6 +49,7 @@ export interface ApiContext {
   readonly hosts: HostReports;
   readonly stale: Stale;
   readonly secrets: Secrets;
+  readonly webhooks: Webhooks;
   readonly profiles: ProfileCatalog;
   readonly metrics: Metrics;
   readonly version: string;

@@ -8,6 +8,7 @@ const notFound: Record<NonNullable<Route['owned']>, ErrorCode> = {
   job: 'job_not_found',
   attempt: 'attempt_not_found',
   snapshot: 'snapshot_not_found',
+  webhook: 'webhook_not_found',
 };
 
 interface Raw {

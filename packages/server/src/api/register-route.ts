@@ -25,6 +25,7 @@ import { snapshotHandlers } from './snapshot-handlers.ts';
 import { systemHandlers } from './system-handlers.ts';
 import { toolHandlers } from './tool-handlers.ts';
 import { typingStalledMs, uploadBody, uploadStalledMs } from './upload-body.ts';
+import { webhookHandlers } from './webhook-handlers.ts';
 
 /** Who calls a route that needs no key. */
 const nobody: Caller = Object.freeze({ owner: { tenant: '', project: '', principal: '' }, scope: 'read', key: null });
@@ -46,6 +47,7 @@ const handlers: Handlers = {
   ...profileHandlers,
   ...routeHandlers,
   ...secretHandlers,
+  ...webhookHandlers,
   ...systemHandlers,
 };
 

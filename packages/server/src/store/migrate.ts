@@ -10,6 +10,7 @@ import { secrets } from './migrations/0006-secrets.ts';
 import { sharedPorts } from './migrations/0007-shared-ports.ts';
 import { routes } from './migrations/0008-routes.ts';
 import { leases } from './migrations/0011-leases.ts';
+import { webhooks } from './migrations/0012-webhooks.ts';
 
 type Migration = (db: Kysely<unknown>, engine: Engine) => Promise<void>;
 
@@ -24,6 +25,7 @@ const migrations: readonly Migration[] = [
   sharedPorts,
   routes,
   leases,
+  webhooks,
 ];
 
 /**

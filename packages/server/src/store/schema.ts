@@ -34,6 +34,10 @@ export interface Schema {
   egress_log: EgressLogTable;
   egress_usage: EgressUsageTable;
   secrets: SecretTable;
+  webhooks: WebhookTable;
+  sinks: { name: string; position: number; holder: string | null; updated_at: number };
+  sink_held: { sink: string; subject: string; sequence: number; tries: number; retry_at: number; error: string };
+  sink_dead_letters: DeadLetterTable;
   pools: { profile: string; min_members: number; max_members: number; updated_at: number };
 }
 
@@ -236,6 +240,33 @@ export interface SecretTable {
   created_at: number;
   updated_at: number;
   last_used_at: number | null;
+}
+
+export interface WebhookTable {
+  id: string;
+  tenant: string;
+  project: string;
+  principal: string;
+  url: string;
+  description: string | null;
+  types: string | null;
+  labels: string;
+  /** Its secret, encrypted; and the one before it, which signs too until then. */
+  sealed: string;
+  old_sealed: string | null;
+  old_until: number | null;
+  created_at: number;
+}
+
+export interface DeadLetterTable {
+  sink: string;
+  position: number;
+  event: string;
+  type: string;
+  subject: string;
+  tries: number;
+  error: string;
+  at: number;
 }
 
 export interface SharedPortTable {

@@ -15,9 +15,11 @@ import { SandboxRuleStore } from './sandbox-rules.ts';
 import { SandboxStore } from './sandboxes.ts';
 import { SecretStore } from './secrets.ts';
 import { SharedPortStore } from './shared-ports.ts';
+import { SinkStore } from './sinks.ts';
 import { SnapshotStore } from './snapshots.ts';
 import { HostStore, TenantStore } from './tenants.ts';
 import { ToolCallStore } from './tool-calls.ts';
+import { WebhookStore } from './webhooks.ts';
 
 /** The record of everything, whatever the engine. */
 export interface Store {
@@ -36,6 +38,8 @@ export interface Store {
   readonly egressUsage: EgressUsageStore;
   readonly secrets: SecretStore;
   readonly events: EventLog;
+  readonly sinks: SinkStore;
+  readonly webhooks: WebhookStore;
   readonly jobs: JobStore;
   readonly keys: KeyStore;
   readonly idempotency: IdempotencyStore;
@@ -87,6 +91,8 @@ export async function openStore(location: StoreLocation): Promise<Store> {
     egressLog: new EgressLog(database),
     egressUsage: new EgressUsageStore(database),
     secrets: new SecretStore(database),
+    sinks: new SinkStore(database),
+    webhooks: new WebhookStore(database),
     jobs: new JobStore(database),
     keys: new KeyStore(database),
     idempotency: new IdempotencyStore(database),
