@@ -7,6 +7,7 @@ import { egressBenchmark } from './egress.ts';
 import { execBenchmark } from './exec.ts';
 import { guestBenchmark } from './guest.ts';
 import { idleBenchmark } from './idle.ts';
+import { leaseBenchmark } from './lease.ts';
 import { previewBenchmark } from './preview.ts';
 import { Report } from './report.ts';
 import { routeBenchmark } from './route.ts';
@@ -15,6 +16,7 @@ import { createBenchmark, startBenchmark } from './start.ts';
 import { transferBenchmark } from './transfer.ts';
 import { travelBenchmark } from './travel.ts';
 import { warmBenchmark } from './warm.ts';
+import { webhookBenchmark } from './webhook.ts';
 
 const benchmarks = [
   specBenchmark,
@@ -33,6 +35,8 @@ const benchmarks = [
   egressBenchmark,
   idleBenchmark,
   previewBenchmark,
+  leaseBenchmark,
+  webhookBenchmark,
 ];
 
 const options = { json: { type: 'string' }, thousand: { type: 'boolean', default: false } } as const;

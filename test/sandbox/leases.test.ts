@@ -93,6 +93,17 @@ test('one that cannot be paused keeps its lease, and is tried again', async () =
   expect(await get(id)).toMatchObject({ state: 'paused', expiresAt: null });
 });
 
+test('a pass of the reconciler ends what is due, and what cannot be ended is not tried at every pass', async () => {
+  const [good, bad] = [await create({ ttlSeconds: hour }), await create({ ttlSeconds: hour + 1 })];
+  setBy = hour * 1000 + 500;
+  await plane.settle();
+  expect(await get(good.id)).toMatchObject({ state: 'destroyed', reason: { code: 'expired' } });
+  setBy += 2_000;
+  plane.driver.faults.plan('destroy.before', { kind: 'fail' }, 1_000);
+  for (let n = 0; n < 6; n += 1) await plane.settle();
+  expect((await typesOf(bad.id)).filter((type) => type === 'destroying')).toHaveLength(1);
+});
+
 test('a new lease begins when it goes on after its end', async () => {
   const { id } = await create({ profile: 'ends-pause' });
   setBy = (hour + 1) * 1000;

@@ -73,11 +73,9 @@ export class Expiry {
   async #fillTerms(): Promise<void> {
     const { work, profiles } = this.#context;
     const { leases } = work.store;
-    for (let page = await leases.withoutTerms(500); page.length > 0; page = await leases.withoutTerms(500)) {
-      for (const { id, profile } of page) {
-        const known = profile ? profiles.find(profile.name, profile.version) : undefined;
-        await leases.setTerms(id, leaseTerms(known, {}));
-      }
+    for (const profile of await leases.profilesWithoutTerms()) {
+      const known = profile ? profiles.find(profile.name, profile.version) : undefined;
+      await leases.setTerms(profile, leaseTerms(known, {}));
     }
   }
 

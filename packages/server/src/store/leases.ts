@@ -172,32 +172,38 @@ export class LeaseStore {
       .execute();
   }
 
-  /** Those that were made before leases had terms, and are somebody's. */
-  async withoutTerms(limit: number): Promise<Sandbox[]> {
+  /** Profiles of sandboxes that were made before leases had terms; null where there is none. */
+  async profilesWithoutTerms(): Promise<Sandbox['profile'][]> {
     const rows = await this.#database.db
       .selectFrom('sandboxes')
-      .selectAll()
+      .select(['profile_name', 'profile_version'])
+      .distinct()
       .where('at_expiry', 'is', null)
       .where(sql<boolean>`state <> 'destroyed'`)
-      .limit(limit)
       .execute();
-    return rows.map(toSandbox);
+    return rows.map((row) =>
+      row.profile_name === null ? null : { name: row.profile_name, version: row.profile_version ?? 1 },
+    );
   }
 
-  async setTerms(id: Id<'sandbox'>, terms: LeaseTerms): Promise<void> {
-    await this.#database.db
+  /** Gives those of a profile their terms. Their ends stay where they are. */
+  async setTerms(profile: Sandbox['profile'], terms: LeaseTerms): Promise<void> {
+    const { ttlSeconds, maxTtlSeconds, idleSeconds, warnSeconds, atExpiry } = terms;
+    let query = this.#database.db
       .updateTable('sandboxes')
       .set({
-        ttl_seconds: terms.ttlSeconds,
-        max_ttl_seconds: terms.maxTtlSeconds,
-        idle_seconds: terms.idleSeconds,
-        warn_seconds: terms.warnSeconds,
-        at_expiry: terms.atExpiry,
-        warn_at: sql<number | null>`expires_at - cast(${(terms.warnSeconds ?? 0) * 1000} as bigint)`,
+        ttl_seconds: ttlSeconds,
+        max_ttl_seconds: maxTtlSeconds,
+        idle_seconds: idleSeconds,
+        warn_seconds: warnSeconds,
+        at_expiry: atExpiry,
+        warn_at: sql<number | null>`expires_at - cast(${warnSeconds === null ? null : warnSeconds * 1000} as bigint)`,
       })
-      .where('id', '=', id)
       .where('at_expiry', 'is', null)
-      .execute();
+      .where(sql<boolean>`state <> 'destroyed'`);
+    query = query.where('profile_name', profile === null ? 'is' : '=', profile?.name ?? null);
+    if (profile !== null) query = query.where('profile_version', '=', profile.version);
+    await query.execute();
   }
 
   /** Spelled like the partial indexes, or the planner will not take them. */
