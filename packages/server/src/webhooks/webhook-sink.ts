@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import type { CaissonEvent } from '@caisson/contract';
 import { type EventSink, NotDelivered } from '../events/sink.ts';
@@ -35,6 +36,8 @@ export class WebhookSink implements EventSink {
     this.#options = options;
     this.#url = new URL(options.url);
     const { reach, trust } = options;
+    // Every connection that is being made listens to it.
+    setMaxListeners(0, this.#closed.signal);
     this.#agent = new CheckedAgent(this.#url, { reach, trust, ended: this.#closed.signal, sockets: this.parallel });
   }
 
@@ -83,7 +86,7 @@ export class WebhookSink implements EventSink {
   #answer(sending: ClientRequest, body: string, end: number, signal: AbortSignal): Promise<number> {
     return new Promise<number>((resolve, reject) => {
       const giveUp = (why: string) => {
-        reject(new NotDelivered(why));
+        settle(() => reject(new NotDelivered(why)));
         sending.destroy();
       };
       const leave = () => giveUp(shutDown);
@@ -91,7 +94,10 @@ export class WebhookSink implements EventSink {
       const timer = setTimeout(() => giveUp(late), Math.max(0, end - performance.now()));
       signal.addEventListener('abort', leave, { once: true });
       this.#underWay.add(leave);
+      let isSettled = false;
       const settle = (end: () => void) => {
+        if (isSettled) return;
+        isSettled = true;
         clearTimeout(timer);
         signal.removeEventListener('abort', leave);
         this.#underWay.delete(leave);
