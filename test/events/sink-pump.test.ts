@@ -190,6 +190,6 @@ test('whatever fails, and wherever it is cut off, every event arrives and each s
         }
       },
     ),
-    { numRuns: 12 },
+    { numRuns: 8 },
   );
 });
