@@ -8,6 +8,7 @@ import { egressBenchmark } from './egress.ts';
 import { execBenchmark } from './exec.ts';
 import { guestBenchmark } from './guest.ts';
 import { idleBenchmark } from './idle.ts';
+import { leaseBenchmark } from './lease.ts';
 import { previewBenchmark } from './preview.ts';
 import { registryBenchmark } from './registry.ts';
 import { Report } from './report.ts';
@@ -17,6 +18,7 @@ import { createBenchmark, startBenchmark } from './start.ts';
 import { transferBenchmark } from './transfer.ts';
 import { travelBenchmark } from './travel.ts';
 import { warmBenchmark } from './warm.ts';
+import { webhookBenchmark } from './webhook.ts';
 
 const benchmarks = [
   specBenchmark,
@@ -37,6 +39,8 @@ const benchmarks = [
   previewBenchmark,
   registryBenchmark,
   buildBenchmark,
+  leaseBenchmark,
+  webhookBenchmark,
 ];
 
 const options = { json: { type: 'string' }, thousand: { type: 'boolean', default: false } } as const;
