@@ -7,8 +7,10 @@ import type {
   ProposedPlan,
   ToolDescription,
 } from '@caisson/contract';
+import { Audit } from './audit.ts';
 import type { CallAnswer, CallArguments, CallInput, CallOptions } from './call.ts';
 import { Connection } from './connection.ts';
+import { Credits } from './credits.ts';
 import { eventsOf, type ProjectEventOptions } from './events.ts';
 import { Hosts } from './hosts.ts';
 import { Keys } from './keys.ts';
@@ -17,6 +19,7 @@ import { Profiles } from './profiles.ts';
 import { Sandboxes } from './sandboxes.ts';
 import { Secrets } from './secrets.ts';
 import { Snapshots } from './snapshots.ts';
+import { Tenancy } from './tenancy.ts';
 import type { CaissonOptions } from './transport.ts';
 
 /**
@@ -39,6 +42,9 @@ export class Caisson {
   readonly pools: Pools;
   readonly hosts: Hosts;
   readonly secrets: Secrets;
+  readonly tenancy: Tenancy;
+  readonly audit: Audit;
+  readonly credits: Credits;
   readonly #connection: Connection;
 
   constructor(options: CaissonOptions = {}) {
@@ -50,6 +56,9 @@ export class Caisson {
     this.pools = new Pools(this.#connection);
     this.hosts = new Hosts(this.#connection);
     this.secrets = new Secrets(this.#connection);
+    this.tenancy = new Tenancy(this.#connection);
+    this.audit = new Audit(this.#connection);
+    this.credits = new Credits(this.#connection);
   }
 
   /** Any route of the API by its name. */

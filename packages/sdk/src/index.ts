@@ -3,11 +3,14 @@ export {
   type ApiKey,
   type Attempt,
   type AttemptSummary,
+  type AuditEntry,
   CaissonError,
   type CaissonEvent,
   type ChangeNetwork,
   type CheckedProfile,
   type CreateSandbox,
+  type CreditBalance,
+  type CreditTransfer,
   type Diff,
   type DiffItem,
   type Doctor,
@@ -34,9 +37,12 @@ export {
   type Owner,
   type Pool,
   type PortLink,
+  type PrincipalRecord,
   type ProcessExit,
   type ProcessRecord,
   type Profile,
+  type ProjectRecord,
+  type Quota,
   type ReapReport,
   type Reason,
   type RouteDecision,
@@ -54,6 +60,7 @@ export {
   type StaleItem,
   type StaleReport,
   type StartProcess,
+  type TenantRecord,
   type ToolAnswer,
   type ToolBlock,
   type ToolDescription,
@@ -61,11 +68,14 @@ export {
   type ToolName,
   type ToolProgress,
   type TreeNode,
+  type UsageRecord,
   type WatchBatch,
 } from '@caisson/contract';
 export type { Attachment, AttachOptions } from './attachment.ts';
+export type { Audit, AuditFilter } from './audit.ts';
 export { Caisson } from './caisson.ts';
 export type { CallAnswer, CallArguments, CallInput, CallOptions } from './call.ts';
+export type { Credits, NewGrant, UsageFilter } from './credits.ts';
 export type { Egress, EgressFollowOptions, EgressLogOptions } from './egress.ts';
 export type { FollowOptions } from './event-stream.ts';
 export type { EventOptions, ProjectEventOptions } from './events.ts';
@@ -108,6 +118,7 @@ export type {
   SnapshotContent,
 } from './snapshot-content.ts';
 export type { RestoreRequest, SnapshotFilter, Snapshots } from './snapshots.ts';
+export type { PrincipalChange, QuotaChange, Tenancy, TenantChoice } from './tenancy.ts';
 export type { RunToolOptions, Tools } from './tools.ts';
 export { type Bytes, type CaissonOptions, defaultBaseUrl, type Fetch } from './transport.ts';
 export type { WebSocketFactory, WebSocketLike } from './web-socket.ts';

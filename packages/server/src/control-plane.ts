@@ -1,6 +1,10 @@
 import { hostname } from 'node:os';
 import { CaissonError, type Doctor } from '@caisson/contract';
+import { Audit } from './audit/audit.ts';
+import { Spool } from './audit/spool.ts';
 import { defaultDrivers, type Engines, openBackends } from './backends.ts';
+import { Credits } from './credits/credits.ts';
+import { Settlement } from './credits/settlement.ts';
 import type { DataFolder } from './data-folder.ts';
 import type { Driver } from './drivers/driver.ts';
 import { Journal } from './network/journal.ts';
@@ -9,9 +13,11 @@ import { SandboxRules } from './network/sandbox-rules.ts';
 import type { Secrets } from './network/secrets/secrets.ts';
 import { type Egress, type EgressSettings, openEgress } from './open-egress.ts';
 import { loadProfiles, type ProfileCatalog } from './profiles/catalog.ts';
+import { ratesOf } from './routing/prices.ts';
 import type { Router } from './routing/router.ts';
 import { openRouting } from './routing-parts.ts';
 import { Attachments } from './sandbox/attachments.ts';
+import { stopUnpaid } from './sandbox/books.ts';
 import { checkAll } from './sandbox/doctor.ts';
 import { Expiry } from './sandbox/expiry.ts';
 import { Guests } from './sandbox/guests.ts';
@@ -40,6 +46,7 @@ import { openStore, type Store } from './store/store.ts';
 import type { Logger } from './telemetry/log.ts';
 import { Metrics } from './telemetry/metrics.ts';
 import { Keys } from './tenancy/keys.ts';
+import { Tenancy } from './tenancy/tenancy.ts';
 
 export interface ControlPlaneOptions {
   readonly databaseUrl?: string | undefined;
@@ -85,6 +92,10 @@ export interface ControlPlane {
   readonly stale: Stale;
   readonly secrets: Secrets;
   readonly keys: Keys;
+  readonly tenancy: Tenancy;
+  readonly audit: Audit;
+  readonly credits: Credits;
+  readonly settlement: Settlement;
   readonly metrics: Metrics;
   readonly egress: Egress;
   doctor(): Promise<Doctor['checks']>;
@@ -118,6 +129,9 @@ async function assemble(
   const location = options.databaseUrl ? { postgres: options.databaseUrl } : { sqlite: folder.file('caisson.db') };
   const store = await openStore(location);
   undo.push(() => store.close());
+  const audit = new Audit(store, new Spool(folder.file('audit-pending')));
+  undo.push(() => audit.close());
+  await audit.open();
   const journal = new Journal(store);
   undo.push(() => journal.close());
   const rules = new SandboxRules(store);
@@ -151,6 +165,7 @@ async function assemble(
     deadlines,
     installation: store.installation,
     driver: (name) => findDriver(drivers, name),
+    rates: (backend, { cpuMillis, ...size }) => ratesOf(router.prices, backend, { ...size, cpus: cpuMillis / 1000 }),
     filesystems,
     backendImages,
     health,
@@ -209,6 +224,13 @@ async function assemble(
   const stale = new Stale({ work, runner, sandboxes, reconciler, drivers });
   const plans = new Plans({ profiles, filesystems, indexFolder: folder.file('package-index') });
   const keys = new Keys(store);
+  const settlement = new Settlement({
+    store,
+    exhausted: (sandbox) => stopUnpaid(store, runner, sandbox),
+    warn: (err, what) => options.log?.warn({ err }, what),
+  });
+  undo.push(() => settlement.stop());
+  settlement.start();
   const attachments = new Attachments();
   return {
     store,
@@ -232,6 +254,10 @@ async function assemble(
     stale,
     secrets,
     keys,
+    tenancy: new Tenancy(store, keys),
+    audit,
+    credits: new Credits(store),
+    settlement,
     metrics,
     egress,
     doctor,

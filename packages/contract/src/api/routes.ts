@@ -1,3 +1,5 @@
+import { auditRoutes } from './audit-routes.ts';
+import { creditRoutes } from './credit-routes.ts';
 import { fileRoutes } from './file-routes.ts';
 import { hostRoutes } from './host-routes.ts';
 import { networkRoutes } from './network-routes.ts';
@@ -6,6 +8,7 @@ import { poolRoutes } from './pool-routes.ts';
 import { portRoutes } from './port-routes.ts';
 import { processRoutes } from './process-routes.ts';
 import { profileRoutes } from './profile-routes.ts';
+import { quotaRoutes } from './quota-routes.ts';
 import type { IsJson, Route } from './route.ts';
 import { routeRoutes } from './route-routes.ts';
 import { sandboxRoutes } from './sandbox-routes.ts';
@@ -13,6 +16,7 @@ import { secretRoutes } from './secret-routes.ts';
 import { snapshotContentRoutes } from './snapshot-content-routes.ts';
 import { snapshotRoutes } from './snapshot-routes.ts';
 import { systemRoutes } from './system-routes.ts';
+import { tenancyRoutes } from './tenancy-routes.ts';
 import { toolRoutes } from './tool-routes.ts';
 
 /** Every route of the API by its name. The name is the verb that the SDK, the CLI and the server's handlers share. */
@@ -31,6 +35,10 @@ export const routes = {
   ...routeRoutes,
   ...hostRoutes,
   ...secretRoutes,
+  ...tenancyRoutes,
+  ...quotaRoutes,
+  ...auditRoutes,
+  ...creditRoutes,
   ...systemRoutes,
 } as const satisfies Record<string, Route>;
 

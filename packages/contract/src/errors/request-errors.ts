@@ -138,6 +138,12 @@ export const requestErrors = {
   port_not_open: row('not_found', 'The port is not open to the outside', 'Open it first: `caisson port open`.'),
   job_not_found: row('not_found', 'There is no such job', 'It may have been pruned; the attempt still says what ran.'),
   key_not_found: row('not_found', 'There is no such API key', '`caisson keys list` shows them.'),
+  operator_needed: row(
+    'forbidden',
+    'Only the operator of the installation may do this',
+    'Do it on the machine of the server, as the user who runs it: whoever may open its socket is the operator.',
+  ),
+  principal_not_found: row('not_found', 'There is no such principal', '`caisson principal list` shows them.'),
   secret_not_found: row('not_found', 'There is no such secret', '`caisson secret list` shows those of the project.'),
   attempt_not_found: row('not_found', 'There is no such attempt', '`caisson get` shows the attempts of a sandbox.'),
   image_not_found: row(

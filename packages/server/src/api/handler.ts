@@ -1,6 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Doctor, RouteName, RouteOf, RouteRequest, WebSocketRouteName } from '@caisson/contract';
 import type { WebSocket } from 'ws';
+import type { Audit } from '../audit/audit.ts';
+import type { Credits } from '../credits/credits.ts';
 import type { EventFeed } from '../events/feed.ts';
 import type { Secrets } from '../network/secrets/secrets.ts';
 import type { SharedPorts } from '../preview/shared-ports.ts';
@@ -23,6 +25,7 @@ import type { Store } from '../store/store.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { Caller } from '../tenancy/caller.ts';
 import type { Keys } from '../tenancy/keys.ts';
+import type { Tenancy } from '../tenancy/tenancy.ts';
 import type { AttachedSocket } from './attached-socket.ts';
 import type { ByteSink } from './byte-sink.ts';
 
@@ -40,6 +43,9 @@ export interface ApiContext {
   readonly networks: Networks;
   readonly feed: EventFeed;
   readonly keys: Keys;
+  readonly tenancy: Tenancy;
+  readonly audit: Audit;
+  readonly credits: Credits;
   readonly ports: SharedPorts;
   readonly plans: Plans;
   readonly pools: WarmPools;

@@ -27,7 +27,13 @@ export const systemHandlers: Handlers<SystemRoute> = {
     };
     return {
       status: 201,
-      body: await keys.create({ name: body.name, owner, scope: body.scope, expiresInSeconds: body.expiresInSeconds }),
+      body: await keys.create({
+        name: body.name,
+        owner,
+        scope: body.scope,
+        expiresInSeconds: body.expiresInSeconds,
+        actor: body.actorType,
+      }),
     };
   },
 

@@ -20,6 +20,7 @@ import { type Outcome, settle } from './outcome.ts';
 import { driverNotices, limitTtl, policyNotices, policyOf } from './profile-policy.ts';
 import { routeRequest } from './route-request.ts';
 import type { CreateRequest, SandboxesContext } from './sandboxes.ts';
+import { sizeOf, termsOf } from './size.ts';
 
 /** What a request comes to: whose, by which profile, made of what. */
 export interface Wanted {
@@ -115,6 +116,7 @@ export class SandboxMaker {
     const driver = this.#context.work.driver(name);
     const { runtime } = composed.blueprint.target;
     const ttlSeconds = limitTtl(profile, request.ttlSeconds);
+    const size = sizeOf(composed.blueprint);
     return {
       id: newId('sandbox'),
       owner,
@@ -133,6 +135,8 @@ export class SandboxMaker {
       persistence: composed.blueprint.runtime.persistence,
       expiresAt: ttlSeconds === undefined ? null : Date.now() + ttlSeconds * 1000,
       policy,
+      size,
+      terms: termsOf(this.#context.work, { driver: name, host }, size),
     };
   }
 }

@@ -1,5 +1,6 @@
 import { type Id, newId } from '@caisson/contract';
 import { type Selectable, sql } from 'kysely';
+import { requireBuildRoom } from './build-quota.ts';
 import type { Database, Queries } from './database.ts';
 import { violatedUnique } from './database-errors.ts';
 import type { JobTable } from './schema.ts';
@@ -33,6 +34,7 @@ export interface NewJob {
   readonly payload: unknown;
   readonly uniqueKey?: string;
   readonly tenant?: string;
+  readonly project?: string;
   /** Higher goes first. */
   readonly priority?: number;
   readonly maxTries?: number;
@@ -63,6 +65,7 @@ export class JobStore {
       kind: job.kind,
       unique_key: job.uniqueKey ?? null,
       tenant: job.tenant ?? null,
+      project: job.project ?? null,
       payload: JSON.stringify(job.payload),
       state: 'queued',
       priority: job.priority ?? 0,
@@ -74,9 +77,11 @@ export class JobStore {
     };
     for (;;) {
       try {
-        return toJob(
-          await this.#database.db.insertInto('jobs').values(values).returningAll().executeTakeFirstOrThrow(),
-        );
+        return await this.#database.db.transaction().execute(async (tx) => {
+          const row = await tx.insertInto('jobs').values(values).returningAll().executeTakeFirstOrThrow();
+          if (job.tenant !== undefined) await requireBuildRoom(tx, job.kind, job.tenant, job.project ?? '');
+          return toJob(row);
+        });
       } catch (error) {
         if (job.uniqueKey === undefined || violatedUnique(error) === undefined) throw error;
       }

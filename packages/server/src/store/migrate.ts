@@ -9,6 +9,8 @@ import { network } from './migrations/0005-network.ts';
 import { secrets } from './migrations/0006-secrets.ts';
 import { sharedPorts } from './migrations/0007-shared-ports.ts';
 import { routes } from './migrations/0008-routes.ts';
+import { tenancy } from './migrations/0013-tenancy.ts';
+import { credits } from './migrations/0014-credits.ts';
 
 type Migration = (db: Kysely<unknown>, engine: Engine) => Promise<void>;
 
@@ -22,6 +24,8 @@ const migrations: readonly Migration[] = [
   secrets,
   sharedPorts,
   routes,
+  tenancy,
+  credits,
 ];
 
 /**
