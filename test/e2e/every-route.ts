@@ -7,7 +7,7 @@ import type { RouteName, Scope } from '@caisson/contract';
  * - `scope`: the least that a key needs.
  * - `elsewhere`: what the strongest key of another tenant gets for what is ours. `404` is the answer for what does not
  *   exist, word for word. `own` answers, and must not show anything of ours. `refused` is not allowed at all.
- * - `operator`: no key may, whatever its scope: the user of the machine alone.
+ * - `operator`: no key of a tenant may, whatever its scope.
  * - `ends`: what it is asked about is not as before, and the next one gets another.
  */
 export interface Decision {
@@ -93,7 +93,7 @@ export const decisions: Record<RouteName, Decision> = {
   'plan.make': own('use'),
   'route.explain': own('read'),
   'pool.list': own('admin'),
-  'pool.set': own('admin'),
+  'pool.set': operator,
   'host.inspect': own('admin'),
   'host.stale': own('admin'),
   'host.reap': own('admin'),
@@ -105,7 +105,7 @@ export const decisions: Record<RouteName, Decision> = {
   'profile.list': own('read'),
   'profile.get': own('read'),
   'profile.check': own('read'),
-  'profile.add': own('admin'),
+  'profile.add': operator,
   'spec.normalize': own('read'),
   'key.create': own('admin'),
   'key.list': own('admin'),

@@ -5,6 +5,7 @@ import { Spool } from './audit/spool.ts';
 import { defaultDrivers, type Engines, openBackends } from './backends.ts';
 import { Credits } from './credits/credits.ts';
 import { Settlement } from './credits/settlement.ts';
+import { UsageHook, type UsageHookOptions } from './credits/usage-hook.ts';
 import type { DataFolder } from './data-folder.ts';
 import type { Driver } from './drivers/driver.ts';
 import { Journal } from './network/journal.ts';
@@ -65,6 +66,10 @@ export interface ControlPlaneOptions {
   readonly deadlines?: Partial<Deadlines> | undefined;
   /** The way out of sandboxes. */
   readonly egress?: EgressSettings | undefined;
+  /** Who is told of what was used. */
+  readonly usageHook?: UsageHookOptions | undefined;
+  /** How long the audit log is kept; for ever when absent. */
+  readonly auditDays?: number | undefined;
   /** Another server took the database over: this one must end. */
   readonly onSuperseded?: (() => void) | undefined;
 }
@@ -224,13 +229,15 @@ async function assemble(
   const stale = new Stale({ work, runner, sandboxes, reconciler, drivers });
   const plans = new Plans({ profiles, filesystems, indexFolder: folder.file('package-index') });
   const keys = new Keys(store);
-  const settlement = new Settlement({
-    store,
-    exhausted: (sandbox) => stopUnpaid(store, runner, sandbox),
-    warn: (err, what) => options.log?.warn({ err }, what),
-  });
+  const warn = (err: unknown, what: string) => options.log?.warn({ err }, what);
+  const settlement = new Settlement({ store, exhausted: (sandbox) => stopUnpaid(store, runner, sandbox), warn });
   undo.push(() => settlement.stop());
   settlement.start();
+  if (options.usageHook) {
+    const hook = new UsageHook(store, options.usageHook, warn);
+    undo.push(() => hook.close());
+    hook.start();
+  }
   const attachments = new Attachments();
   return {
     store,

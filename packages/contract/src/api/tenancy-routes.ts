@@ -8,7 +8,7 @@ const tag = 'tenancy';
 const roleSchema = z.enum(roleNames as [Role, ...Role[]]);
 const ofTenant = z.strictObject({ tenant: tenantSchema.optional().describe("the operator's choice; else your own") });
 
-/** The operator is whoever may open the socket of the server. Everybody else acts within a tenant. */
+/** The operator is an admin of the tenant `local`, such as the user of the machine. Everybody else acts within a tenant. */
 export const tenantRecordSchema = z.object({
   name: nameSchema,
   suspended: z.boolean().describe('its keys are refused; what it has goes on'),

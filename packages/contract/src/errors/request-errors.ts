@@ -141,7 +141,7 @@ export const requestErrors = {
   operator_needed: row(
     'forbidden',
     'Only the operator of the installation may do this',
-    'Do it on the machine of the server, as the user who runs it: whoever may open its socket is the operator.',
+    'Do it on the machine of the server, as the user who runs it, or with an `admin` key of the tenant `local`.',
   ),
   principal_not_found: row('not_found', 'There is no such principal', '`caisson principal list` shows them.'),
   secret_not_found: row('not_found', 'There is no such secret', '`caisson secret list` shows those of the project.'),

@@ -83,6 +83,13 @@ export class Audit {
     return this.#store.audit.list({ ...filter, tenant: everything ? undefined : tenantOf(caller, filter.tenant) });
   }
 
+  /** Removes what is older; nothing without a number. */
+  async keepDays(days: number | undefined): Promise<void> {
+    if (days === undefined) return;
+    await this.#store.audit.keepSince(Date.now() - days * 86_400_000);
+    this.server({ action: 'audit.prune', detail: `kept for ${days} days` });
+  }
+
   /** False when the store did not take it; then it is tried again. */
   async flush(): Promise<boolean> {
     // What runs has begun before, and may lack what has come since.

@@ -1,4 +1,12 @@
-import { type ActorType, CaissonError, type Id, includesScope, type Owner, type Scope } from '@caisson/contract';
+import {
+  type ActorType,
+  CaissonError,
+  type Id,
+  includesScope,
+  localOwner,
+  type Owner,
+  type Scope,
+} from '@caisson/contract';
 
 /** Who makes a request: an owner and what its key may do. The local user of a machine without keys has no key. */
 export interface Caller {
@@ -46,9 +54,12 @@ export function requireChange(caller: Caller, thing: { readonly id: string; read
   }
 }
 
-/** Whoever may open the socket of the server: the user of the machine, who has no key. */
-export function isOperator(caller: Caller): boolean {
-  return caller.key === null;
+/**
+ * The tenant of the machine's own user is the installation's own: its admins are the operator, on the socket without a
+ * key, from elsewhere with one. Only the operator makes keys of it.
+ */
+export function isOperator({ owner, scope }: Caller): boolean {
+  return owner.tenant === localOwner.tenant && includesScope(scope, 'admin');
 }
 
 export function requireOperator(caller: Caller, why: string): void {
