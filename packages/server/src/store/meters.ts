@@ -82,6 +82,8 @@ export async function turnMeter(tx: Queries, row: SandboxRow, now: number, rates
   const meter = await heldMeter(tx, row.id);
   if (!meter) return;
   const phase = phaseOf(row.state as SandboxState);
+  // Of the same price: the stretch goes on.
+  if (phase === meter.phase && !rates && row.state !== 'destroyed') return;
   const next = { phase, rates: rates ?? ratesOf(meter) };
   const costsMore = aheadRateOf(next.rates, phase) > aheadRateOf(ratesOf(meter), meter.phase as MeterPhase);
   await readMeter(tx, meter, row, next, now, row.action !== null && costsMore ? 'all' : 'some');
