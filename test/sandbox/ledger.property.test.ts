@@ -83,6 +83,6 @@ test('whatever is done in whatever order, every balance is what the ledger adds 
         for (const meter of meters) expect(meter.ended_at !== null).toBe(ended.has(meter.sandbox));
       },
     ),
-    { numRuns: 25 },
+    { numRuns: 15 },
   );
 }, 60_000);
