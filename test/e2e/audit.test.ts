@@ -31,12 +31,14 @@ test('a change is told with who, what, on what, from where and how it ended; rea
   const agent = `tester/1 ${'x'.repeat(500)}`;
   const { body: made } = await as('ada', 'POST', '/v1/sandboxes', {}, { 'user-agent': agent });
   await as('ada', 'GET', `/v1/sandboxes/${made.id}`);
+  await as('ada', 'GET', '/v1/keys');
   await as('ada', 'DELETE', `/v1/sandboxes/${made.id}`);
   const lines = await entries(`&subject=${made.id}`);
   expect(lines.map(({ action, status }) => [action, status])).toEqual([
     ['sandbox.create', 201],
     ['sandbox.destroy', 200],
   ]);
+  expect((await entries('&action=key.list')).length).toBe(0);
   expect(lines[0]).toMatchObject({
     tenant: 'acme',
     project: 'web',
@@ -53,6 +55,15 @@ test('a change is told with who, what, on what, from where and how it ended; rea
 test('what the user of the machine does comes from the socket', async () => {
   const [first] = await entries('&action=key.create');
   expect(first).toMatchObject({ tenant: 'local', address: 'unix', key: null, status: 201, actor: 'person' });
+});
+
+test('what the operator does for a tenant names the tenant', async () => {
+  const socket = `${server.folder}/server.sock`;
+  await request(socket, 'PUT', '/v1/principals/bot?tenant=other', { role: 'viewer' });
+  await request(socket, 'PUT', '/v1/quota', { tenant: 'other', project: 'p', limits: { builds: 1 } });
+  await request(socket, 'POST', '/v1/credits', { tenant: 'other', amountMicros: 1 });
+  const subjects = (await entries('&tenant=local')).slice(-3).map(({ subject }) => subject);
+  expect(subjects).toEqual(['other/bot', 'other/p', 'other']);
 });
 
 test('what was refused is told, of those we know and of strangers', async () => {

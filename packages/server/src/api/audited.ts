@@ -12,9 +12,9 @@ export interface AuditedRequest {
   readonly caller?: Caller | undefined;
 }
 
-/** Reading changes nothing, and leaves no line when it is allowed. */
-export function isChange(route: Route): boolean {
-  return route.scope !== null && route.scope !== 'read';
+/** Reading changes nothing, and leaves no line when it is allowed. What goes through a WebSocket nobody reads. */
+export function isChange({ scope, method, webSocket }: Route): boolean {
+  return scope !== null && scope !== 'read' && (method !== 'GET' || webSocket === true);
 }
 
 export function auditAnswer(
@@ -27,7 +27,8 @@ export function auditAnswer(
   answer: { readonly status: number; readonly body?: unknown },
 ): void {
   if (!isChange(route)) return;
-  audit.did(caller, { ...deedOf(listener, name, request, answer.body), status: answer.status });
+  const { tenant } = caller.owner;
+  audit.did(caller, { ...deedOf(listener, name, request, answer.body, tenant), status: answer.status });
 }
 
 /** What was refused or failed: every change, and whatever somebody was not allowed. */
@@ -41,28 +42,31 @@ export function auditProblem(
 ): void {
   const isRefusal = error.kind === 'unauthenticated' || error.kind === 'forbidden';
   if (!name || !route || (!isRefusal && !isChange(route))) return;
-  const deed = { ...deedOf(listener, name, request, undefined), status: error.status, code: error.code };
+  const deed = { ...deedOf(listener, name, request), status: error.status, code: error.code };
   if (request.caller) audit.did(request.caller, deed);
   else audit.refused(deed);
 }
 
-function deedOf(listener: Listener, action: RouteName, request: AuditedRequest, body: unknown): Deed {
+function deedOf(listener: Listener, action: RouteName, request: AuditedRequest, body?: unknown, own?: string): Deed {
   const { raw, id } = request;
   const agent = raw.headers['user-agent'];
   return {
     action,
-    subject: subjectOf(request.params, body),
+    subject: subjectOf(request.params, body, own),
     address: listener.kind === 'unix' ? 'unix' : (raw.socket.remoteAddress ?? null),
     ...(agent === undefined ? {} : { agent }),
     ...(id === undefined ? {} : { request: id }),
   };
 }
 
-/** What the path names, or what the answer calls itself: `sbx…`, `sbx… 3000`, `mine`. */
-function subjectOf(params: unknown, body: unknown): string | null {
+/**
+ * What the path names, or what the answer calls itself: `sbx…`, `sbx… 3000`, `mine`; with the tenant before it where the
+ * operator acts for another one: `acme/bot`, `acme`.
+ */
+function subjectOf(params: unknown, body: unknown, own: string | undefined): string | null {
+  const { id, name, tenant, project } = (body ?? {}) as Record<string, unknown>;
   const named = Object.values((params ?? {}) as Record<string, unknown>).map(String);
-  if (named.length > 0) return named.join(' ');
-  const { id, name } = (body ?? {}) as { id?: unknown; name?: unknown };
-  if (typeof id === 'string') return id;
-  return typeof name === 'string' ? name : null;
+  const things = named.length > 0 ? named.join(' ') : [id, name, project].find((one) => typeof one === 'string');
+  if (typeof tenant !== 'string' || (tenant === own && things !== undefined)) return (things as string) ?? null;
+  return things === undefined ? tenant : `${tenant}/${things}`;
 }
