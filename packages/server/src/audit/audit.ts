@@ -10,7 +10,7 @@ const everyMs = 50;
 /** Lines of strangers are folded for so long. */
 const strangersMs = 1_000;
 const retryMs = 1_000;
-/** What may wait in memory when the store is away; the files keep them, and the next server writes them. */
+/** What may wait in memory when the store is away; the files keep what has no room. */
 const maxWaiting = 50_000;
 const maxAgent = 200;
 const maxSubject = 200;
@@ -35,6 +35,7 @@ export interface Deed {
 export class Audit {
   readonly #store: Pick<Store, 'audit'>;
   readonly #spool: Spool;
+  readonly #maxWaiting: number;
   readonly #strangers = new Strangers();
   #waiting: NewAuditRow[] = [];
   /** What is being written, or could not be, and how to forget its lines in the file. */
@@ -42,11 +43,14 @@ export class Audit {
   #writing: Promise<boolean> | undefined;
   #timer: NodeJS.Timeout | undefined;
   #strangersTimer: NodeJS.Timeout | undefined;
+  /** Lines that had no room in memory are in the files alone. */
+  #hasMoreInFile = false;
   #closed = false;
 
-  constructor(store: Pick<Store, 'audit'>, spool: Spool) {
+  constructor(store: Pick<Store, 'audit'>, spool: Spool, waiting = maxWaiting) {
     this.#store = store;
     this.#spool = spool;
+    this.#maxWaiting = waiting;
   }
 
   /** Writes what an earlier server left. */
@@ -112,8 +116,13 @@ export class Audit {
 
   #add(row: NewAuditRow): void {
     if (this.#closed) return;
-    this.#spool.add(row);
-    if (this.#waiting.length < maxWaiting) this.#waiting.push(row);
+    try {
+      this.#spool.add(row);
+    } catch {
+      // The disk is full: what was done is done, and its line waits in memory alone.
+    }
+    if (this.#waiting.length < this.#maxWaiting) this.#waiting.push(row);
+    else this.#hasMoreInFile = true;
     this.#later(everyMs);
   }
 
@@ -145,6 +154,8 @@ export class Audit {
     const { rows, drop } = this.#batch;
     try {
       await this.#store.audit.insert(rows);
+      if (this.#hasMoreInFile) await this.#store.audit.insert(this.#spool.left());
+      this.#hasMoreInFile = false;
       drop();
     } catch {
       return false;
