@@ -94,11 +94,16 @@ export function describeQuotas(open: () => Store, raw: () => Promise<Database>):
     });
 
     test('builds that wait or run count, of the tenant and of the project', async () => {
-      const { tenant, project } = newOwner();
-      await open().quotas.set(tenant, 'web', { builds: 2 });
-      const build = (of: string) => open().jobs.enqueue({ kind: 'build', payload: {}, tenant, project: of });
-      expect(await outcomes(Array.from({ length: 6 }, () => build(project)))).toEqual({ ok: 2, quota_exceeded: 4 });
+      const owner = newOwner();
+      await open().quotas.set(owner.tenant, 'web', { builds: 2 });
+      const build = (project: string) => {
+        const id = newId('build');
+        const asked = { id, owner: { ...owner, project }, key: id, planDigest: id, plan: {} };
+        return open().builds.request(asked, { kind: 'build', payload: {}, uniqueKey: id }, 100);
+      };
+      expect(await outcomes(Array.from({ length: 6 }, () => build('web')))).toEqual({ ok: 2, quota_exceeded: 4 });
       await build('other');
+      expect(await used(owner, null, 'builds')).toBe(3);
     });
 
     test('a count that is wrong is put right, with an event', async () => {

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openPostgres, openSqlite } from '../../packages/server/src/store/database.ts';
 import { openStore, type Store, type StoreLocation } from '../../packages/server/src/store/store.ts';
 import { describeAudit } from './describe-audit.ts';
+import { describeBuilds } from './describe-builds.ts';
 import { describeCredits } from './describe-credits.ts';
 import { describeJobs } from './describe-jobs.ts';
 import { describeNetwork } from './describe-network.ts';
@@ -319,6 +320,7 @@ export function describeStore(
 
     describeSnapshots(() => store);
     describeJobs(() => store);
+    describeBuilds(() => store);
     describeToolCalls(() => store);
     describeNetwork(() => store);
     describePools(() => store);

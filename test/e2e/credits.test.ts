@@ -91,7 +91,7 @@ test('a tenant cannot give itself credits, nor see those of others', async () =>
   expect(grab.status).toBe(403);
   expect((await as('thief', 'GET', '/v1/credits?tenant=rich')).status).toBe(403);
   expect((await as('thief', 'GET', '/v1/credits/history?tenant=rich')).status).toBe(403);
-  expect((await as('thief', 'GET', '/v1/usage')).body.items).toEqual([]);
+  expect((await as('thief', 'GET', '/v1/credits/usage')).body.items).toEqual([]);
 });
 
 test.each([[1.5], [1e18], ['5'], [null]])('%j is no amount', async (amountMicros) => {

@@ -85,7 +85,7 @@ describe('tenants', () => {
     ['GET', '/v1/quota?tenant=acme'],
     ['GET', '/v1/credits?tenant=acme'],
     ['GET', '/v1/audit?tenant=acme'],
-    ['GET', '/v1/usage?tenant=nobody'],
+    ['GET', '/v1/credits/usage?tenant=nobody'],
     ['PUT', '/v1/principals/ada?tenant=acme'],
     ['PUT', '/v1/tenants/acme'],
   ])('another admin gets nothing from %s %s', async (method, path) => {

@@ -37,6 +37,7 @@ export const serverArrows: Record<string, readonly string[]> = {
     'sandbox',
     'audit',
     'credits',
+    'builds',
     'preview',
     'snapshot-content',
     'network',
@@ -48,6 +49,7 @@ export const serverArrows: Record<string, readonly string[]> = {
     'store',
   ],
   sandbox: [
+    'builds',
     'tenancy',
     'routing',
     'images',
@@ -62,6 +64,7 @@ export const serverArrows: Record<string, readonly string[]> = {
     'turns',
     'network',
   ],
+  builds: ['images', 'store', 'tenancy', 'events'],
   'snapshot-content': ['sandbox', 'tenancy', 'routing', 'images', 'drivers', 'storage', 'store', 'profiles'],
   network: ['store', 'tenancy', 'events', 'drivers', 'telemetry'],
   preview: ['sandbox', 'store', 'tenancy', 'telemetry'],

@@ -7,7 +7,7 @@ import { eachItem } from './pages.ts';
 import type { TenantChoice } from './tenancy.ts';
 
 export type NewGrant = CallInput<'credits.add'>['body'];
-export type UsageFilter = Omit<NonNullable<CallInput<'usage.list'>['query']>, 'after' | 'limit'>;
+export type UsageFilter = Omit<NonNullable<CallInput<'credits.usage'>['query']>, 'after' | 'limit'>;
 
 /** Credits of a tenant, and what its sandboxes used. Amounts are micro-units. */
 export class Credits {
@@ -39,7 +39,7 @@ export class Credits {
   /** What sandboxes used, oldest first. */
   usage(filter: UsageFilter = {}, options: CallOptions = {}): AsyncGenerator<UsageRecord, void, undefined> {
     return eachItem((after) =>
-      this.#connection.call('usage.list', { query: { ...filter, ...given({ after }) }, ...options }),
+      this.#connection.call('credits.usage', { query: { ...filter, ...given({ after }) }, ...options }),
     );
   }
 
@@ -48,7 +48,7 @@ export class Credits {
     filter: UsageFilter = {},
     { signal }: Pick<CallOptions, 'signal'> = {},
   ): AsyncGenerator<UsageRecord, void, undefined> {
-    const response = await this.#connection.open('usage.export', { params: {}, query: filter, signal });
+    const response = await this.#connection.open('credits.export', { params: {}, query: filter, signal });
     yield* jsonLines<UsageRecord>(response);
   }
 }

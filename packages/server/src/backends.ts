@@ -29,6 +29,7 @@ export interface Engines {
 export interface Backends {
   readonly drivers: readonly Driver[];
   readonly filesystems: Filesystems | undefined;
+  readonly images: Images | undefined;
   readonly backendImages: BackendImages | undefined;
   close(): Promise<void>;
 }
@@ -78,7 +79,7 @@ export async function openBackends(
     await close();
     throw error;
   }
-  return { drivers, filesystems, backendImages: images && new BackendImages(images), close };
+  return { drivers, filesystems, images, backendImages: images && new BackendImages(images), close };
 }
 
 function engineDriver(

@@ -1,29 +1,36 @@
 import { hostname } from 'node:os';
-import { CaissonError, type Doctor } from '@caisson/contract';
+import { CaissonError, type Doctor, type Id } from '@caisson/contract';
 import { Audit } from './audit/audit.ts';
 import { Spool } from './audit/spool.ts';
 import { defaultDrivers, type Engines, openBackends } from './backends.ts';
+import { Builds } from './builds/builds.ts';
 import { Credits } from './credits/credits.ts';
 import { Settlement } from './credits/settlement.ts';
 import { UsageHook, type UsageHookOptions } from './credits/usage-hook.ts';
 import type { DataFolder } from './data-folder.ts';
 import type { Driver } from './drivers/driver.ts';
+import type { Builder } from './images/builders/builder.ts';
+import type { NativeBuilder } from './images/builders/native/native-builder.ts';
 import { Journal } from './network/journal.ts';
 import type { EgressLog } from './network/proxy/egress-gates.ts';
 import { SandboxRules } from './network/sandbox-rules.ts';
 import type { Secrets } from './network/secrets/secrets.ts';
+import { openNativeBuilder } from './open-builders.ts';
 import { type Egress, type EgressSettings, openEgress } from './open-egress.ts';
+import { openSources, type SourceSettings } from './open-sources.ts';
 import { loadProfiles, type ProfileCatalog } from './profiles/catalog.ts';
 import { ratesOf } from './routing/prices.ts';
 import type { Router } from './routing/router.ts';
 import { openRouting } from './routing-parts.ts';
 import { Attachments } from './sandbox/attachments.ts';
 import { stopUnpaid } from './sandbox/books.ts';
+import { RoomSubjects } from './sandbox/building/room-subjects.ts';
 import { checkAll } from './sandbox/doctor.ts';
 import { Expiry } from './sandbox/expiry.ts';
 import { Guests } from './sandbox/guests.ts';
 import { HostReports } from './sandbox/host-reports.ts';
 import { Idle } from './sandbox/idle.ts';
+import { ImageChoice } from './sandbox/image-choice.ts';
 import { InFlight } from './sandbox/in-flight.ts';
 import { Networks } from './sandbox/networks.ts';
 import { Plans } from './sandbox/plans.ts';
@@ -31,12 +38,14 @@ import { WarmPools } from './sandbox/pools/warm-pools.ts';
 import { Reconciler } from './sandbox/reconciler.ts';
 import { Runner } from './sandbox/runner.ts';
 import { Sandboxes } from './sandbox/sandboxes.ts';
+import type { SourcesPort } from './sandbox/sources-port.ts';
 import { Stale } from './sandbox/stale.ts';
 import { Tools } from './sandbox/tools/tools.ts';
 import { Branches } from './sandbox/travel/branches.ts';
 import { SnapshotKeeper } from './sandbox/travel/snapshot-keeper.ts';
 import { Snapshots } from './sandbox/travel/snapshots.ts';
 import { Stillness } from './sandbox/travel/stillness.ts';
+import { SandboxesInUse } from './sandbox/usage.ts';
 import { type Deadlines, defaultDeadlines, type WorkContext } from './sandbox/work-context.ts';
 import { openSecrets, type SecretsKey } from './secret-parts.ts';
 import { Archives } from './snapshot-content/archives.ts';
@@ -45,7 +54,9 @@ import type { StorageWanted } from './storage-choice.ts';
 import type { Limits } from './store/limits.ts';
 import { openStore, type Store } from './store/store.ts';
 import type { Logger } from './telemetry/log.ts';
-import { Metrics } from './telemetry/metrics.ts';
+import { Metrics, type StorageNumbers } from './telemetry/metrics.ts';
+import type { Spans } from './telemetry/spans.ts';
+import { openTracing, type TraceSettings } from './telemetry-parts.ts';
 import { Keys } from './tenancy/keys.ts';
 import { Tenancy } from './tenancy/tenancy.ts';
 
@@ -64,12 +75,22 @@ export interface ControlPlaneOptions {
   readonly log?: Logger | undefined;
   readonly limits?: Partial<Limits> | undefined;
   readonly deadlines?: Partial<Deadlines> | undefined;
+  /** What builds images, in place of the one that this machine has. */
+  readonly builder?: Builder | undefined;
+  /** How many builds run at a time, and how many of one tenant may wait. */
+  readonly builds?: { readonly atOnce?: number | undefined; readonly maxPerTenant?: number | undefined } | undefined;
+  /** What brings repositories, folders and archives. */
+  readonly sources?: SourcesPort | undefined;
   /** The way out of sandboxes. */
   readonly egress?: EgressSettings | undefined;
   /** Who is told of what was used. */
   readonly usageHook?: UsageHookOptions | undefined;
   /** How long the audit log is kept; for ever when absent. */
   readonly auditDays?: number | undefined;
+  /** What it may take, where it is the one of this server. */
+  readonly sourceSettings?: SourceSettings | undefined;
+  /** Where traces go; nowhere when absent. */
+  readonly traces?: TraceSettings | undefined;
   /** Another server took the database over: this one must end. */
   readonly onSuperseded?: (() => void) | undefined;
 }
@@ -92,17 +113,25 @@ export interface ControlPlane {
   readonly networks: Networks;
   readonly reconciler: Reconciler;
   readonly plans: Plans;
+  readonly builds: Builds;
   readonly pools: WarmPools;
   readonly hosts: HostReports;
   readonly stale: Stale;
   readonly secrets: Secrets;
+  readonly sources: SourcesPort | undefined;
   readonly keys: Keys;
   readonly tenancy: Tenancy;
   readonly audit: Audit;
   readonly credits: Credits;
   readonly settlement: Settlement;
   readonly metrics: Metrics;
+  readonly spans: Spans;
+  readonly usage: SandboxesInUse;
+  /** How full the place of root filesystems is. */
+  storageRoom(): Promise<StorageNumbers | undefined>;
   readonly egress: Egress;
+  /** Makes images with nothing but what runs sandboxes here; undefined where that is not possible. */
+  readonly nativeBuilder: NativeBuilder | undefined;
   doctor(): Promise<Doctor['checks']>;
   close(): Promise<void>;
 }
@@ -147,7 +176,7 @@ async function assemble(
   const wanted = options.drivers ?? defaultDrivers;
   const backends = await openBackends(folder, store.installation, wanted, options.storage, options.engines);
   undo.push(() => backends.close());
-  const { drivers, filesystems, backendImages } = backends;
+  const { drivers, filesystems, images, backendImages } = backends;
   const routing = await openRouting(folder, store, drivers, host, filesystems);
   undo.push(() => routing.close());
   const { router, health } = routing;
@@ -157,16 +186,35 @@ async function assemble(
     vault,
     secrets,
     inside,
+    projects,
     egress: outgoing,
   } = openSecrets(folder, store, {
     key: options.secretsKey,
     log: options.log,
   });
-  const parts = { subjects: rules, journal, secrets: outgoing };
+  const subjects = new RoomSubjects(rules);
+  const parts = { subjects, journal, secrets: outgoing };
   const egress = openEgress(store, drivers, parts, options.egress ?? {}, options.log ?? silent);
   undo.push(() => egress.close());
+  const service = { version: options.version, instance: store.installation };
+  const tracing = openTracing(options.traces ?? {}, service, options.log);
+  undo.push(() => tracing.close());
+  const { spans } = tracing;
+  const plans = new Plans({ profiles, images, indexFolder: folder.file('package-index') });
+  const rooms = { deadlines, installation: store.installation };
+  const hold = <T>(id: Id<'sandbox'>, task: () => Promise<T>) => runner.whileIdle(id, task);
+  const brings = { folder, drivers, filesystems, rooms, egress, subjects: rules, projects, hold };
+  const sources = options.sources ?? openSources(brings, options.sourceSettings ?? {});
+  const builds = new Builds({
+    store,
+    context: sources && ((request) => sources.context(request)),
+    ...options.builds,
+    warn: (error, what) => options.log?.warn({ err: error }, what),
+  });
+  undo.push(() => builds.close());
   const work: WorkContext = {
     store,
+    spans,
     deadlines,
     installation: store.installation,
     driver: (name) => findDriver(drivers, name),
@@ -178,9 +226,12 @@ async function assemble(
     stillness: new Stillness(),
     inFlight: new InFlight(),
     secrets: inside,
+    imageChoice: new ImageChoice({ plans, builds, images, sources }),
     subjects: rules,
   };
   const runner = new Runner(work);
+  const native = openNativeBuilder({ filesystems, drivers, subjects, gates: egress.gates, runner, work });
+  undo.push(async () => native?.close());
   const pools = new WarmPools({ work, runner, router, profiles, limits, host });
   const sandboxes = new Sandboxes({ work, runner, router, profiles, limits, pools });
   const idle = new Idle(work, runner);
@@ -197,7 +248,7 @@ async function assemble(
   });
   const networks = new Networks({ store, sandboxes, rules, journal, gates: egress.gates });
   const branches = new Branches({ work, runner, sandboxes, snapshots, profiles, limits, host });
-  const diffs = new Diffs({ filesystems, sandboxes, snapshots });
+  const diffs = new Diffs({ store, filesystems, sandboxes, snapshots, drivers });
   const archives = new Archives({ store, filesystems, snapshots, profiles, drivers });
   const keeper = new SnapshotKeeper(work, snapshots, drivers);
   const reconciler = new Reconciler({ work, runner, expiry, keeper, drivers });
@@ -205,13 +256,21 @@ async function assemble(
     // What cannot be looked at now is seen at the next pass.
     driver.onEnded = (key) => void reconciler.look(key).catch(() => {});
   }
+  const storageRoom = async () => filesystems?.room.health();
   const metrics = new Metrics({
     sandboxesByState: () => store.sandboxes.countByState(),
     jobsByState: () => store.jobs.countByState(),
     operations: () => runner.count,
-    storage: async () => filesystems?.room.health(),
+    storage: storageRoom,
     pools: () => pools.show(),
+    links: () => egress.gates.count,
+    egress: () => journal.counted,
+    droppedSpans: () => tracing.droppedSpans(),
+    routes: () => router.numbers(),
   });
+  spans.listen((span) => metrics.span(span));
+  store.onEvent((event) => metrics.event(event.type));
+  const usage = new SandboxesInUse(sandboxes, guests);
   const doctor = () => checkAll({ store, drivers, folder: folder.path, filesystems, vault });
   const { version } = options;
   const hosts = new HostReports({
@@ -227,7 +286,7 @@ async function assemble(
     version,
   });
   const stale = new Stale({ work, runner, sandboxes, reconciler, drivers });
-  const plans = new Plans({ profiles, filesystems, indexFolder: folder.file('package-index') });
+  await builds.open(options.builder ?? native?.builder);
   const keys = new Keys(store);
   const warn = (err: unknown, what: string) => options.log?.warn({ err }, what);
   const settlement = new Settlement({ store, exhausted: (sandbox) => stopUnpaid(store, runner, sandbox), warn });
@@ -256,17 +315,23 @@ async function assemble(
     networks,
     reconciler,
     plans,
+    builds,
     pools,
     hosts,
     stale,
     secrets,
+    sources,
     keys,
     tenancy: new Tenancy(store, keys),
     audit,
     credits: new Credits(store),
     settlement,
     metrics,
+    spans,
+    usage,
+    storageRoom,
     egress,
+    nativeBuilder: native?.builder,
     doctor,
   };
 }

@@ -118,18 +118,18 @@ export const creditRoutes = {
     query: z.strictObject({ ...pageQuery, ...ofTenant, sandbox: idSchema('sandbox').optional() }),
     responses: { 200: pageSchema(creditTransferSchema) },
   }),
-  'usage.list': route({
+  'credits.usage': route({
     method: 'GET',
-    path: '/v1/usage',
+    path: '/v1/credits/usage',
     summary: 'What sandboxes used, stretch by stretch, oldest first',
     tag,
     scope: 'manage',
     query: z.strictObject({ ...pageQuery, ...usageFilter }),
     responses: { 200: pageSchema(usageRecordSchema) },
   }),
-  'usage.export': route({
+  'credits.export': route({
     method: 'GET',
-    path: '/v1/usage/export',
+    path: '/v1/credits/usage/export',
     summary: 'The same without pages, as lines of JSON',
     tag,
     scope: 'manage',

@@ -1,6 +1,8 @@
 import { auditRoutes } from './audit-routes.ts';
+import { buildRoutes } from './build-routes.ts';
 import { creditRoutes } from './credit-routes.ts';
 import { fileRoutes } from './file-routes.ts';
+import { healthRoutes } from './health-routes.ts';
 import { hostRoutes } from './host-routes.ts';
 import { networkRoutes } from './network-routes.ts';
 import { planRoutes } from './plan-routes.ts';
@@ -30,10 +32,12 @@ export const routes = {
   ...networkRoutes,
   ...portRoutes,
   ...planRoutes,
+  ...buildRoutes,
   ...poolRoutes,
   ...profileRoutes,
   ...routeRoutes,
   ...hostRoutes,
+  ...healthRoutes,
   ...secretRoutes,
   ...tenancyRoutes,
   ...quotaRoutes,

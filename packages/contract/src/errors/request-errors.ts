@@ -145,6 +145,7 @@ export const requestErrors = {
   ),
   principal_not_found: row('not_found', 'There is no such principal', '`caisson principal list` shows them.'),
   secret_not_found: row('not_found', 'There is no such secret', '`caisson secret list` shows those of the project.'),
+  build_not_found: row('not_found', 'There is no such build', '`caisson build list` shows those of your project.'),
   attempt_not_found: row('not_found', 'There is no such attempt', '`caisson get` shows the attempts of a sandbox.'),
   image_not_found: row(
     'not_found',

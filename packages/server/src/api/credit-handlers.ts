@@ -17,13 +17,13 @@ export const creditHandlers: Handlers<keyof typeof creditRoutes> = {
     return page(items, limit, (item) => String(item.position));
   },
 
-  'usage.list': async ({ credits }, { caller, query }) => {
+  'credits.usage': async ({ credits }, { caller, query }) => {
     const { after, limit, ...rest } = query;
     const filter = { ...withTimes(rest), after: position(after), limit: limit + 1 };
     return page(await credits.usage(caller, filter), limit, (item) => String(item.position));
   },
 
-  'usage.export': async ({ credits }, call) => {
+  'credits.export': async ({ credits }, call) => {
     const filter = withTimes(call.query);
     return linesAnswer(call, 'usage.jsonl', (after, limit) => credits.usage(call.caller, { ...filter, after, limit }));
   },

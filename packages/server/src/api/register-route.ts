@@ -1,14 +1,17 @@
 import { isId, type Route, type RouteName, routes } from '@caisson/contract';
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
+import { readTraceParent } from '../telemetry/trace-parent.ts';
 import { type Caller, requireScope } from '../tenancy/caller.ts';
 import { auditHandlers } from './audit-handlers.ts';
 import { auditAnswer } from './audited.ts';
 import { authenticate } from './authenticate.ts';
+import { buildHandlers } from './build-handlers.ts';
 import { sendBytes } from './byte-answer.ts';
 import { creditHandlers } from './credit-handlers.ts';
 import { fileHandlers } from './file-handlers.ts';
 import { followLive } from './follow-live.ts';
 import type { Answer, ApiContext, ByteAnswer, Call, Handler, Handlers } from './handler.ts';
+import { healthHandlers } from './health-handlers.ts';
 import { hostHandlers } from './host-handlers.ts';
 import type { HttpOptions } from './http-options.ts';
 import { idempotentRequest, runOnce } from './idempotent.ts';
@@ -43,8 +46,10 @@ const handlers: Handlers = {
   ...eventHandlers,
   ...networkHandlers,
   ...planHandlers,
+  ...buildHandlers,
   ...poolHandlers,
   ...hostHandlers,
+  ...healthHandlers,
   ...profileHandlers,
   ...routeHandlers,
   ...secretHandlers,
@@ -72,7 +77,7 @@ export function registerRoute(app: FastifyInstance, context: ApiContext, options
       if (route.stream && !route.download && /\btext\/event-stream\b/.test(request.headers.accept ?? '')) {
         return followLive(name, request, reply, context, options, call);
       }
-      const answer = await run(name, route, context, request, call);
+      const answer = await traced(name, context, request, () => run(name, route, context, request, call));
       // Before it is sent: what was acknowledged is in the log.
       auditAnswer(context.audit, options.listener, name, route, request, call.caller, answer);
       if ('send' in answer) {
@@ -122,6 +127,18 @@ function callOf(route: Route, request: FastifyRequest, reply: FastifyReply, opti
     onLeft,
     onEnd,
   } as Call<RouteName>;
+}
+
+/** What a client says of its own trace is taken up; the rest of the request hangs below it. */
+function traced<T>(
+  name: RouteName,
+  { spans }: ApiContext,
+  request: FastifyRequest,
+  work: () => Promise<T>,
+): Promise<T> {
+  if (!spans.isTraced) return work();
+  const parent = readTraceParent(request.headers.traceparent);
+  return spans.run(name, { 'http.route': request.routeOptions.url, request: request.id }, work, { entry: { parent } });
 }
 
 async function run(

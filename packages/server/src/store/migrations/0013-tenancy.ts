@@ -21,7 +21,6 @@ export async function tenancy(db: Kysely<unknown>, engine: Engine): Promise<void
       .addColumn(name, 'bigint', (c) => c.notNull().defaultTo(0))
       .execute();
   }
-  await schema.alterTable('jobs').addColumn('project', 'text').execute();
   let quotas = schema
     .createTable('quotas')
     .addColumn('tenant', 'text', (c) => c.notNull())
