@@ -9,13 +9,16 @@ interface Place extends ServerChoice {
   readonly project?: string;
 }
 
+/** Commander takes null for an option without a value. */
+type Limit = number | 'none';
+
 interface SetOptions extends Place {
-  readonly sandboxes?: number | null;
-  readonly cpus?: number | null;
-  readonly memory?: number | null;
-  readonly disk?: number | null;
-  readonly snapshots?: number | null;
-  readonly builds?: number | null;
+  readonly sandboxes?: Limit;
+  readonly cpus?: Limit;
+  readonly memory?: Limit;
+  readonly disk?: Limit;
+  readonly snapshots?: Limit;
+  readonly builds?: Limit;
 }
 
 export function addQuota(parent: Command, context: CommandContext): void {
@@ -40,8 +43,12 @@ export function addQuota(parent: Command, context: CommandContext): void {
     .option('--builds <count>', 'builds that wait or run', parseLimit)
     .action(async (options: SetOptions) => {
       const { tenant, project, memory: memoryMiB, disk: diskMiB, sandboxes, cpus, snapshots, builds } = options;
-      const all: QuotaLimits = { sandboxes, cpus, memoryMiB, diskMiB, snapshots, builds };
-      const limits = Object.fromEntries(Object.entries(all).filter(([, limit]) => limit !== undefined)) as QuotaLimits;
+      const given = Object.entries({ sandboxes, cpus, memoryMiB, diskMiB, snapshots, builds }).filter(
+        ([, limit]) => limit !== undefined,
+      );
+      const limits: QuotaLimits = Object.fromEntries(
+        given.map(([name, limit]) => [name, limit === 'none' ? null : limit]),
+      );
       const place = { ...(tenant === undefined ? {} : { tenant }), ...(project === undefined ? {} : { project }) };
       const changed = await (await context.connect(options)).tenancy.setQuota({ ...place, limits });
       context.screen.result(changed, () => quotaTable([changed]));
@@ -60,14 +67,14 @@ function quotaTable(items: readonly Quota[]): string {
   return table(['OF', 'RESOURCE', 'USED', 'LIMIT'], rows);
 }
 
-function parseLimit(text: string): number | null {
-  if (text === 'none') return null;
+function parseLimit(text: string): Limit {
+  if (text === 'none') return text;
   if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('It must be a whole number, or `none`.');
   return Number(text);
 }
 
-function parseAmount(text: string): number | null {
-  if (text === 'none') return null;
+function parseAmount(text: string): Limit {
+  if (text === 'none') return text;
   if (!/^\d{1,6}(\.\d{1,3})?$/.test(text))
     throw new InvalidArgumentError('It must be a number such as 4 or 0.5, or `none`.');
   return Number(text);
