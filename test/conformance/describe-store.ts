@@ -1,11 +1,15 @@
 import { type CaissonEvent, newId, replay, type Sandbox, type Step } from '@caisson/contract';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openPostgres, openSqlite } from '../../packages/server/src/store/database.ts';
 import { openStore, type Store, type StoreLocation } from '../../packages/server/src/store/store.ts';
+import { describeAudit } from './describe-audit.ts';
 import { describeBuilds } from './describe-builds.ts';
+import { describeCredits } from './describe-credits.ts';
 import { describeJobs } from './describe-jobs.ts';
 import { describeLeases } from './describe-leases.ts';
 import { describeNetwork } from './describe-network.ts';
 import { describePools } from './describe-pools.ts';
+import { describeQuotas } from './describe-quotas.ts';
 import { describeRoutes } from './describe-routes.ts';
 import { describeSecrets } from './describe-secrets.ts';
 import { describeSnapshots } from './describe-snapshots.ts';
@@ -314,6 +318,10 @@ export function describeStore(
     describeNetwork(() => store);
     describePools(() => store);
     describeRoutes(() => store);
+    const raw = () => ('sqlite' in location ? openSqlite(location.sqlite) : openPostgres(location.postgres));
+    describeQuotas(() => store, raw);
+    describeAudit(() => store, raw);
+    describeCredits(() => store, raw);
     describeSecrets(() => store);
     describeWebhooks(() => store);
   });

@@ -35,6 +35,8 @@ export const externalDependencies: Record<string, readonly string[]> = {
 export const serverArrows: Record<string, readonly string[]> = {
   api: [
     'sandbox',
+    'audit',
+    'credits',
     'builds',
     'preview',
     'snapshot-content',
@@ -75,7 +77,8 @@ export const serverArrows: Record<string, readonly string[]> = {
   storage: ['isolation', 'turns'],
   store: ['telemetry'],
   tenancy: ['store'],
-  credits: ['store'],
+  audit: ['store', 'tenancy'],
+  credits: ['store', 'tenancy', 'events'],
   leases: ['store'],
   events: ['store'],
   webhooks: ['events', 'network', 'store', 'tenancy', 'telemetry'],

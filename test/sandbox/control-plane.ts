@@ -10,7 +10,7 @@ import { ProfileCatalog } from '../../packages/server/src/profiles/catalog.ts';
 import { blankProfile, canaryProfile } from '../../packages/server/src/profiles/shipped.ts';
 import { BackendHealth } from '../../packages/server/src/routing/backend-health.ts';
 import { HostRoom, type RoomSources } from '../../packages/server/src/routing/host-room.ts';
-import { overPrices, shippedPrices } from '../../packages/server/src/routing/prices.ts';
+import { overPrices, ratesOf, shippedPrices } from '../../packages/server/src/routing/prices.ts';
 import { Router } from '../../packages/server/src/routing/router.ts';
 import { Expiry } from '../../packages/server/src/sandbox/expiry.ts';
 import { Idle } from '../../packages/server/src/sandbox/idle.ts';
@@ -145,12 +145,14 @@ export async function controlPlane(options: PlaneOptions = {}): Promise<ControlP
       ...others.map((name) => new FakeDriver({ name, backend: backendOf(name), ...placeOf(name), ...networks })),
     ];
     const health = new BackendHealth();
+    const prices = overPrices(shippedPrices, { asOf: '2026-11-15', entries: [...(options.prices ?? [])] });
     const work: WorkContext = {
       store,
       deadlines: quick,
       installation: store.installation,
       health,
       driver: (name) => findDriver(drivers, name),
+      rates: (at, { cpuMillis, ...size }) => ratesOf(prices, at, { ...size, cpus: cpuMillis / 1000 }),
       spans: new Spans(),
       stillness: new Stillness(),
       inFlight: new InFlight(),
@@ -162,7 +164,7 @@ export async function controlPlane(options: PlaneOptions = {}): Promise<ControlP
     const router = new Router({
       backends: drivers.map((one) => ({ driver: one, host: one.host ?? 'here' })),
       health,
-      prices: overPrices(shippedPrices, { asOf: '2026-11-15', entries: [...(options.prices ?? [])] }),
+      prices,
       room: new HostRoom(async () => undefined, options.room ?? {}),
       here: 'here',
     });

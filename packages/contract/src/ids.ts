@@ -23,6 +23,7 @@ export const idPrefixes = {
   key: 'key',
   host: 'hst',
   entry: 'ent',
+  audit: 'aud',
   webhook: 'whk',
   secret: 'sec',
   request: 'req',

@@ -9,9 +9,11 @@ import type {
   SandboxesUsage,
   ToolDescription,
 } from '@caisson/contract';
+import { Audit } from './audit.ts';
 import { Builds } from './builds.ts';
 import type { CallAnswer, CallArguments, CallInput, CallOptions } from './call.ts';
 import { Connection } from './connection.ts';
+import { Credits } from './credits.ts';
 import { type EventPage, eventsOf, type ProjectEventOptions } from './events.ts';
 import { given } from './given.ts';
 import { Hosts } from './hosts.ts';
@@ -22,6 +24,7 @@ import { Profiles } from './profiles.ts';
 import { Sandboxes } from './sandboxes.ts';
 import { Secrets } from './secrets.ts';
 import { Snapshots } from './snapshots.ts';
+import { Tenancy } from './tenancy.ts';
 import type { CaissonOptions } from './transport.ts';
 import { Webhooks } from './webhooks.ts';
 
@@ -48,6 +51,9 @@ export class Caisson {
   readonly builds: Builds;
   readonly secrets: Secrets;
   readonly webhooks: Webhooks;
+  readonly tenancy: Tenancy;
+  readonly audit: Audit;
+  readonly credits: Credits;
   readonly #connection: Connection;
 
   constructor(options: CaissonOptions = {}) {
@@ -62,6 +68,9 @@ export class Caisson {
     this.builds = new Builds(this.#connection);
     this.secrets = new Secrets(this.#connection);
     this.webhooks = new Webhooks(this.#connection);
+    this.tenancy = new Tenancy(this.#connection);
+    this.audit = new Audit(this.#connection);
+    this.credits = new Credits(this.#connection);
   }
 
   /** Any route of the API by its name. */

@@ -3,6 +3,7 @@ export {
   type ApiKey,
   type Attempt,
   type AttemptSummary,
+  type AuditEntry,
   type Build,
   type BuildDetail,
   type BuildLogItem,
@@ -12,6 +13,8 @@ export {
   type CheckedProfile,
   type CollectedImages,
   type CreateSandbox,
+  type CreditBalance,
+  type CreditTransfer,
   type DeadLetter,
   type Diff,
   type DiffItem,
@@ -42,10 +45,13 @@ export {
   type Owner,
   type Pool,
   type PortLink,
+  type PrincipalRecord,
   type ProcessExit,
   type ProcessRecord,
   type Profile,
+  type ProjectRecord,
   type PublishedImage,
+  type Quota,
   type ReapReport,
   type Reason,
   type RegistryExtension,
@@ -65,6 +71,7 @@ export {
   type StaleItem,
   type StaleReport,
   type StartProcess,
+  type TenantRecord,
   type ToolAnswer,
   type ToolBlock,
   type ToolDescription,
@@ -72,13 +79,16 @@ export {
   type ToolName,
   type ToolProgress,
   type TreeNode,
+  type UsageRecord,
   type WatchBatch,
   type Webhook,
   type WebhookTest,
 } from '@caisson/contract';
 export type { Attachment, AttachOptions } from './attachment.ts';
+export type { Audit, AuditFilter } from './audit.ts';
 export { Caisson } from './caisson.ts';
 export type { CallAnswer, CallArguments, CallInput, CallOptions } from './call.ts';
+export type { Credits, NewGrant, UsageFilter } from './credits.ts';
 export type { Egress, EgressFollowOptions, EgressLogOptions } from './egress.ts';
 export type { FollowOptions } from './event-stream.ts';
 export type { EventOptions, ProjectEventOptions } from './events.ts';
@@ -130,6 +140,7 @@ export type {
   SnapshotContent,
 } from './snapshot-content.ts';
 export type { RestoreRequest, SnapshotFilter, Snapshots } from './snapshots.ts';
+export type { PrincipalChange, QuotaChange, Tenancy, TenantChoice } from './tenancy.ts';
 export type { RunToolOptions, Tools } from './tools.ts';
 export { type Bytes, type CaissonOptions, defaultBaseUrl, type Fetch } from './transport.ts';
 export { type VerifyOptions, verifyWebhook } from './verify-webhook.ts';

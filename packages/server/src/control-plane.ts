@@ -1,7 +1,12 @@
 import { hostname } from 'node:os';
 import { CaissonError, type Doctor, type Id } from '@caisson/contract';
+import { Audit } from './audit/audit.ts';
+import { Spool } from './audit/spool.ts';
 import { defaultDrivers, type Engines, openBackends } from './backends.ts';
 import { Builds } from './builds/builds.ts';
+import { Credits } from './credits/credits.ts';
+import { Settlement } from './credits/settlement.ts';
+import { UsageHook, type UsageHookOptions } from './credits/usage-hook.ts';
 import type { DataFolder } from './data-folder.ts';
 import type { Driver } from './drivers/driver.ts';
 import { openImages } from './image-parts.ts';
@@ -17,9 +22,11 @@ import { openNativeBuilder } from './open-builders.ts';
 import { type Egress, type EgressSettings, openEgress } from './open-egress.ts';
 import { openSources, type SourceSettings } from './open-sources.ts';
 import { loadProfiles, type ProfileCatalog } from './profiles/catalog.ts';
+import { ratesOf } from './routing/prices.ts';
 import type { Router } from './routing/router.ts';
 import { openRouting } from './routing-parts.ts';
 import { Attachments } from './sandbox/attachments.ts';
+import { stopUnpaid } from './sandbox/books.ts';
 import { RoomSubjects } from './sandbox/building/room-subjects.ts';
 import { checkAll } from './sandbox/doctor.ts';
 import { Expiry } from './sandbox/expiry.ts';
@@ -56,6 +63,7 @@ import { Metrics, type StorageNumbers } from './telemetry/metrics.ts';
 import type { Spans } from './telemetry/spans.ts';
 import { openTracing, type TraceSettings } from './telemetry-parts.ts';
 import { Keys } from './tenancy/keys.ts';
+import { Tenancy } from './tenancy/tenancy.ts';
 import { openSinks, type SinkSettings, type Sinks } from './webhook-parts.ts';
 import type { Webhooks } from './webhooks/webhooks.ts';
 
@@ -86,6 +94,10 @@ export interface ControlPlaneOptions {
   readonly imageLimits?: Partial<CollectLimits> | undefined;
   /** The way out of sandboxes. */
   readonly egress?: EgressSettings | undefined;
+  /** Who is told of what was used. */
+  readonly usageHook?: UsageHookOptions | undefined;
+  /** How long the audit log is kept; for ever when absent. */
+  readonly auditDays?: number | undefined;
   /** What it may take, where it is the one of this server. */
   readonly sourceSettings?: SourceSettings | undefined;
   /** Where traces go; nowhere when absent. */
@@ -126,6 +138,10 @@ export interface ControlPlane {
   readonly webhooks: Webhooks;
   readonly sinks: Sinks;
   readonly keys: Keys;
+  readonly tenancy: Tenancy;
+  readonly audit: Audit;
+  readonly credits: Credits;
+  readonly settlement: Settlement;
   readonly metrics: Metrics;
   readonly spans: Spans;
   readonly usage: SandboxesInUse;
@@ -165,6 +181,9 @@ async function assemble(
   const location = options.databaseUrl ? { postgres: options.databaseUrl } : { sqlite: folder.file('caisson.db') };
   const store = await openStore(location);
   undo.push(() => store.close());
+  const audit = new Audit(store, new Spool(folder.file('audit-pending')));
+  undo.push(() => audit.close());
+  await audit.open();
   const journal = new Journal(store);
   undo.push(() => journal.close());
   const rules = new SandboxRules(store);
@@ -224,6 +243,7 @@ async function assemble(
     deadlines,
     installation: store.installation,
     driver: (name) => findDriver(drivers, name),
+    rates: (backend, { cpuMillis, ...size }) => ratesOf(router.prices, backend, { ...size, cpus: cpuMillis / 1000 }),
     filesystems,
     backendImages,
     health,
@@ -309,6 +329,15 @@ async function assemble(
   });
   undo.push(stop);
   const keys = new Keys(store);
+  const warn = (err: unknown, what: string) => options.log?.warn({ err }, what);
+  const settlement = new Settlement({ store, exhausted: (sandbox) => stopUnpaid(store, runner, sandbox), warn });
+  undo.push(() => settlement.stop());
+  settlement.start();
+  if (options.usageHook) {
+    const hook = new UsageHook(store, options.usageHook, warn);
+    undo.push(() => hook.close());
+    hook.start();
+  }
   const attachments = new Attachments();
   return {
     store,
@@ -339,6 +368,10 @@ async function assemble(
     webhooks: sinks.webhooks,
     sinks,
     keys,
+    tenancy: new Tenancy(store, keys),
+    audit,
+    credits: new Credits(store),
+    settlement,
     metrics,
     spans,
     usage,

@@ -13,6 +13,7 @@ import { EventFeed } from './events/feed.ts';
 import { listenPreviews } from './listen-previews.ts';
 import { openPreviews, type Previews } from './preview/previews.ts';
 import { Heartbeat } from './sandbox/heartbeat.ts';
+import type { Repair } from './sandbox/reconciler.ts';
 import { createLogger, type Logger } from './telemetry/log.ts';
 import { openHealth } from './telemetry-parts.ts';
 import type { Keys } from './tenancy/keys.ts';
@@ -57,7 +58,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     undo.push(() => plane.close());
     plane.store.onEvent((event) => log.info(eventLine(event), event.type));
     const everyMs = (options.reconcileSeconds ?? 5) * 1000;
-    const heartbeat = new Heartbeat(plane.reconciler, log, (repair) => plane.metrics.repair(repair.did), everyMs);
+    const heartbeat = new Heartbeat(plane.reconciler, log, (repair) => repaired(plane, repair), everyMs);
     const health = openHealth(plane, heartbeat, folder.path);
     undo.push(() => health.close());
     const shutdown = new AbortController();
@@ -98,7 +99,12 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     const ready = heartbeat.start();
     // By then every guest that an earlier server left is linked.
     void ready.then(() => adoptLate(plane)).catch(() => {});
-    const prune = () => Promise.all([plane.store.idempotency.prune(), plane.store.toolCalls.prune()]).catch(() => {});
+    const prune = () =>
+      Promise.all([
+        plane.store.idempotency.prune(),
+        plane.store.toolCalls.prune(),
+        plane.audit.keepDays(options.auditDays),
+      ]).catch(() => {});
     const pruning = setInterval(prune, pruneEveryMs).unref();
     undo.push(() => clearInterval(pruning));
     log.info({ addresses, previewAddresses, data: folder.path, engine: plane.store.engine }, 'listening');
@@ -165,6 +171,12 @@ async function shutDown(
 /** Only a sandbox whose rules were changed can have been switched on after it was made. */
 async function adoptLate({ store, egress }: ControlPlane): Promise<void> {
   await egress.gates.adopted(await store.sandboxRules.changed());
+}
+
+/** Not every repair has a sandbox whose events could tell of it. */
+function repaired({ metrics, audit }: ControlPlane, { sandbox: subject, found: detail, did }: Repair): void {
+  metrics.repair(did);
+  audit.server({ action: `reconcile.${did}`, subject, detail });
 }
 
 /** Idempotency keys and calls of tools are kept for a day; an hour more does no harm. */

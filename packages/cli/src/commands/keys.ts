@@ -1,4 +1,4 @@
-import { type ApiKey, type Scope, scopes } from '@caisson/contract';
+import { type ActorType, type ApiKey, actorTypes, type Scope, scopes } from '@caisson/contract';
 import { type Command, Option } from 'commander';
 import { type CommandContext, withServer } from '../command-context.ts';
 import type { ServerChoice } from '../connect.ts';
@@ -13,6 +13,7 @@ interface CreateKeyOptions extends ServerChoice {
   readonly project?: string;
   readonly principal?: string;
   readonly expires?: number;
+  readonly type?: ActorType;
 }
 
 export function addKeys(parent: Command, context: CommandContext): void {
@@ -24,6 +25,7 @@ export function addKeys(parent: Command, context: CommandContext): void {
     .option('--tenant <name>', 'whose it is')
     .option('--project <name>', 'its project')
     .option('--principal <name>', 'in whose name it acts')
+    .addOption(new Option('--type <type>', 'what a principal is that is not known yet').choices([...actorTypes]))
     .option('--expires <duration>', 'when it ends: 12h, 30d', parseWholeDuration)
     .action((name: string, options: CreateKeyOptions) => create(name, options, context));
 
@@ -42,7 +44,7 @@ export function addKeys(parent: Command, context: CommandContext): void {
 }
 
 async function create(name: string, options: CreateKeyOptions, { connect, screen }: CommandContext): Promise<void> {
-  const { scope, tenant, project, principal, expires } = options;
+  const { scope, tenant, project, principal, expires, type } = options;
   const caisson = await connect(options);
   const key = await caisson.keys.create({
     name,
@@ -51,6 +53,7 @@ async function create(name: string, options: CreateKeyOptions, { connect, screen
     ...(project === undefined ? {} : { project }),
     ...(principal === undefined ? {} : { principal }),
     ...(expires === undefined ? {} : { expiresInSeconds: expires }),
+    ...(type === undefined ? {} : { actorType: type }),
   });
   if (!screen.wantsJson) screen.note(`${key.id} (${printable(key.name)}, ${key.scope}); it is shown only this once:`);
   // Alone on the standard output: KEY=$(caisson keys create ci)

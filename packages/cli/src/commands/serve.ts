@@ -29,6 +29,8 @@ interface ServeOptions {
   readonly secretsKeyFile?: string;
   readonly maxSandboxes?: number;
   readonly maxPerTenant?: number;
+  readonly auditDays?: number;
+  readonly usageHook?: string;
   readonly otlpEndpoint?: string;
 }
 
@@ -97,6 +99,11 @@ export function addServe(parent: Command, context: CommandContext): void {
     .option('--destroy-on-exit', 'destroy all sandboxes at the end instead of leaving them running')
     .option('--max-sandboxes <count>', 'how many sandboxes there may be on this host', parseCount)
     .option('--max-per-tenant <count>', 'how many sandboxes a tenant may have', parseCount)
+    .option('--audit-days <days>', 'how long the audit log is kept; for ever when absent', parseCount)
+    .option(
+      '--usage-hook <url>',
+      'where to send what tenants that pay have used, signed with CAISSON_USAGE_HOOK_SECRET (or CAISSON_USAGE_HOOK)',
+    )
     .addOption(new Option('--log-level <level>', 'how much to log').choices(logLevels).default('info'))
     .action((options: ServeOptions) => serve(options, context));
 }
@@ -122,7 +129,9 @@ async function serve(options: ServeOptions, { invocation, screen }: CommandConte
       name: options.storage ?? (env.CAISSON_STORAGE || undefined),
       zfsDataset: options.zfsDataset ?? (env.CAISSON_ZFS_DATASET || undefined),
     },
-    secretsKey: { file: options.secretsKeyFile, text: takeKey(env) },
+    secretsKey: { file: options.secretsKeyFile, text: take(env, 'CAISSON_SECRETS_KEY') },
+    usageHook: usageHook(options.usageHook, env),
+    auditDays: options.auditDays,
     egress: {
       open: options.egressOpen ?? namesIn(env.CAISSON_EGRESS_OPEN),
       rootsFile: options.egressRoots ?? (env.CAISSON_EGRESS_ROOTS || undefined),
@@ -168,11 +177,17 @@ async function serve(options: ServeOptions, { invocation, screen }: CommandConte
   setTimeout(() => process.exit(0), 1_000).unref();
 }
 
-/** The key leaves the environment with this: no program that the server starts has it. */
-function takeKey(env: Readonly<Record<string, string | undefined>>): string | undefined {
-  const key = env.CAISSON_SECRETS_KEY || undefined;
-  delete process.env.CAISSON_SECRETS_KEY;
-  return key;
+/** A secret leaves the environment with this: no program that the server starts has it. */
+function take(env: Readonly<Record<string, string | undefined>>, name: string): string | undefined {
+  const value = env[name] || undefined;
+  delete process.env[name];
+  return value;
+}
+
+function usageHook(given: string | undefined, env: Readonly<Record<string, string | undefined>>) {
+  const secret = take(env, 'CAISSON_USAGE_HOOK_SECRET') ?? '';
+  const url = given ?? (env.CAISSON_USAGE_HOOK || undefined);
+  return url === undefined ? undefined : { url, secret };
 }
 
 /** A port alone is one of loopback. */

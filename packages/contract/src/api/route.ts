@@ -27,6 +27,7 @@ export const byteForms = {
   tar: 'application/x-tar',
   output: 'application/vnd.caisson.output',
   events: 'text/event-stream',
+  lines: 'application/x-ndjson',
 } as const;
 
 export type ByteForm = keyof typeof byteForms;

@@ -1,4 +1,6 @@
+import { auditRoutes } from './audit-routes.ts';
 import { buildRoutes } from './build-routes.ts';
+import { creditRoutes } from './credit-routes.ts';
 import { fileRoutes } from './file-routes.ts';
 import { healthRoutes } from './health-routes.ts';
 import { hostRoutes } from './host-routes.ts';
@@ -10,6 +12,7 @@ import { poolRoutes } from './pool-routes.ts';
 import { portRoutes } from './port-routes.ts';
 import { processRoutes } from './process-routes.ts';
 import { profileRoutes } from './profile-routes.ts';
+import { quotaRoutes } from './quota-routes.ts';
 import type { IsJson, Route } from './route.ts';
 import { routeRoutes } from './route-routes.ts';
 import { sandboxRoutes } from './sandbox-routes.ts';
@@ -17,6 +20,7 @@ import { secretRoutes } from './secret-routes.ts';
 import { snapshotContentRoutes } from './snapshot-content-routes.ts';
 import { snapshotRoutes } from './snapshot-routes.ts';
 import { systemRoutes } from './system-routes.ts';
+import { tenancyRoutes } from './tenancy-routes.ts';
 import { toolRoutes } from './tool-routes.ts';
 import { webhookRoutes } from './webhook-routes.ts';
 
@@ -41,6 +45,10 @@ export const routes = {
   ...healthRoutes,
   ...secretRoutes,
   ...webhookRoutes,
+  ...tenancyRoutes,
+  ...quotaRoutes,
+  ...auditRoutes,
+  ...creditRoutes,
   ...systemRoutes,
 } as const satisfies Record<string, Route>;
 

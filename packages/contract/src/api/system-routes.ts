@@ -3,6 +3,7 @@ import { eventSchema } from '../events/event.ts';
 import { idSchema } from '../ids.ts';
 import { lineSchema, nameSchema } from '../names.ts';
 import { ownerSchema, tenantSchema } from '../owner.ts';
+import { actorTypes } from '../tenancy/roles.ts';
 import { eventFilterQuery } from './event-filter.ts';
 import { pageQuery, pageSchema } from './paging.ts';
 import { route, type Scope, scopes } from './route.ts';
@@ -70,6 +71,7 @@ export const systemRoutes = {
       project: nameSchema.optional(),
       principal: nameSchema.optional(),
       scope: scopeSchema.default('use'),
+      actorType: z.enum(actorTypes).optional().describe('of a principal that is not known yet'),
       expiresInSeconds: z.int().min(1).max(315_360_000).optional(),
     }),
     responses: { 201: apiKeySchema.extend({ secret: z.string() }) },

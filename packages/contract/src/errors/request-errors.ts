@@ -145,6 +145,12 @@ export const requestErrors = {
   job_not_found: row('not_found', 'There is no such job', 'It may have been pruned; the attempt still says what ran.'),
   key_not_found: row('not_found', 'There is no such API key', '`caisson keys list` shows them.'),
   webhook_not_found: row('not_found', 'There is no such webhook', '`caisson webhook list` shows those of the project.'),
+  operator_needed: row(
+    'forbidden',
+    'Only the operator of the installation may do this',
+    'Do it on the machine of the server, as the user who runs it, or with an `admin` key of the tenant `local`.',
+  ),
+  principal_not_found: row('not_found', 'There is no such principal', '`caisson principal list` shows them.'),
   secret_not_found: row('not_found', 'There is no such secret', '`caisson secret list` shows those of the project.'),
   build_not_found: row('not_found', 'There is no such build', '`caisson build list` shows those of your project.'),
   attempt_not_found: row('not_found', 'There is no such attempt', '`caisson get` shows the attempts of a sandbox.'),

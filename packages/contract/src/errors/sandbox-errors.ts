@@ -97,7 +97,12 @@ export const sandboxErrors = {
     'Destroy some, or ask for a higher limit.',
     later,
   ),
-  quota_exceeded: row('limit', "The tenant's quota is used up", 'Free some of it, or ask for more.', later),
+  quota_exceeded: row(
+    'limit',
+    'A quota of the tenant or the project is used up',
+    'End what is not needed; `caisson quota show` tells what is used, and who may raise it.',
+    later,
+  ),
   disk_quota_exceeded: row(
     'limit',
     'The disk of the sandbox is full',
@@ -117,6 +122,12 @@ export const sandboxErrors = {
     'payment',
     'There are not enough credits',
     '`caisson credits show` tells the balance, `caisson credits add` adds to it.',
+  ),
+
+  price_unknown: row(
+    'payment',
+    'The backend has no price, and the tenant pays with credits',
+    'Ask the operator to add its driver to `prices.yaml`, or choose another driver.',
   ),
 
   // Abilities that a backend lacks

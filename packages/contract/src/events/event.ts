@@ -86,6 +86,14 @@ const secretUsedSchema = z.strictObject({
   count: z.int().min(1).describe('how often, since the last such event; there is at most one a minute'),
 });
 const webhookTestedSchema = z.strictObject({ webhook: idSchema('webhook') });
+const quotaRepairSchema = z.strictObject({
+  project: z.string().nullable(),
+  found: z.string().max(1024).describe('what was counted, and what there is'),
+});
+const creditsLowSchema = z.strictObject({
+  heldMicros: z.int().min(0).describe('what is left for it'),
+  perHourMicros: z.int().min(0),
+});
 const labelsChangedSchema = z.strictObject({ labels: z.record(z.string(), z.string()) });
 
 /** Every type of event with the shape of its data. State events come from the list of states. */
@@ -104,6 +112,8 @@ export const eventTypes = {
   'caisson.sandbox.labels': labelsChangedSchema,
   'caisson.sandbox.network': networkChangedSchema.describe('its network has other rules'),
   'caisson.sandbox.secret-used': secretUsedSchema.describe('a secret was put into requests on their way out'),
+  'caisson.sandbox.credits-low': creditsLowSchema.describe('no credits are left beyond what is held for it'),
+  'caisson.tenant.quota-repair': quotaRepairSchema.describe('what a quota counted was not what there is'),
   'caisson.sandbox.snapshot': snapshotSchema.describe('it has another snapshot'),
   'caisson.sandbox.snapshot-removed': snapshotSchema.describe('it has one snapshot less'),
   'caisson.webhook.test': webhookTestedSchema.describe('sent when a webhook is tested; it is not in the log'),

@@ -21,6 +21,7 @@ export const reasonCodes = {
   interrupted: 'the server ended in the middle of the action',
   cancelled: 'another action took its place',
   superseded: 'a newer incarnation took its place',
+  credits_exhausted: 'its tenant has no credits left for it',
   orphaned: 'its instance had no owner',
 } as const;
 

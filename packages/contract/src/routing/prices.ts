@@ -19,9 +19,20 @@ export const priceTableSchema = z.strictObject({
         perHour: micros.default(0).describe('for being there, whatever its size'),
         perCpuHour: micros.default(0),
         perGiBHour: micros.default(0).describe('of memory'),
+        perDiskGiBHour: micros.optional().describe('of the limit of its disk, also while it is stopped'),
       }),
     )
     .max(1000),
 });
 
 export type PriceTable = z.infer<typeof priceTableSchema>;
+
+/**
+ * What an hour costs by what a sandbox does. Running: all of it. Paused: it is there and holds its memory, but uses no
+ * processor. Stopped or failed: its disk alone.
+ */
+export interface HourlyRates {
+  readonly runningMicros: number;
+  readonly pausedMicros: number;
+  readonly stoppedMicros: number;
+}

@@ -1,7 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Doctor, RouteName, RouteOf, RouteRequest, WebSocketRouteName } from '@caisson/contract';
 import type { WebSocket } from 'ws';
+import type { Audit } from '../audit/audit.ts';
 import type { Builds } from '../builds/builds.ts';
+import type { Credits } from '../credits/credits.ts';
 import type { EventFeed } from '../events/feed.ts';
 import type { Secrets } from '../network/secrets/secrets.ts';
 import type { SharedPorts } from '../preview/shared-ports.ts';
@@ -29,6 +31,7 @@ import type { Metrics } from '../telemetry/metrics.ts';
 import type { Spans } from '../telemetry/spans.ts';
 import type { Caller } from '../tenancy/caller.ts';
 import type { Keys } from '../tenancy/keys.ts';
+import type { Tenancy } from '../tenancy/tenancy.ts';
 import type { Webhooks } from '../webhooks/webhooks.ts';
 import type { AttachedSocket } from './attached-socket.ts';
 import type { ByteSink } from './byte-sink.ts';
@@ -48,6 +51,9 @@ export interface ApiContext {
   readonly networks: Networks;
   readonly feed: EventFeed;
   readonly keys: Keys;
+  readonly tenancy: Tenancy;
+  readonly audit: Audit;
+  readonly credits: Credits;
   readonly ports: SharedPorts;
   readonly plans: Plans;
   readonly builds: Builds;

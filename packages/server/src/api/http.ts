@@ -1,10 +1,11 @@
 import { createServer } from 'node:http';
-import { CaissonError, newId, routeNames } from '@caisson/contract';
+import { CaissonError, newId, type RouteName, routeNames, routes } from '@caisson/contract';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import { readDocument } from '../documents/read-document.ts';
 import { takePreviews } from '../preview/take-previews.ts';
 import type { Logger } from '../telemetry/log.ts';
 import type { Caller } from '../tenancy/caller.ts';
+import { auditProblem } from './audited.ts';
 import { limitBody } from './body-deadline.ts';
 import { docsPage } from './docs-page.ts';
 import type { ApiContext } from './handler.ts';
@@ -75,7 +76,12 @@ export function createHttp(context: ApiContext, options: HttpOptions): FastifyIn
     if (!isUpload(request)) limitBody(request, reply, requestTimeoutMs);
   });
   app.addHook('onResponse', async (request, reply) => observe(context, log, request, reply));
-  app.setErrorHandler((error, request, reply) => sendProblem(reply, request, translate(error, log, request.id)));
+  app.setErrorHandler((error, request, reply) => {
+    const problem = translate(error, log, request.id);
+    const name = request.routeOptions.config.route as RouteName | undefined;
+    auditProblem(context.audit, listener, name, name && routes[name], request, problem);
+    return sendProblem(reply, request, problem);
+  });
   app.setNotFoundHandler((request, reply) => sendProblem(reply, request, unknownRoute(request)));
   for (const name of routeNames) registerRoute(app, context, options, name);
   acceptUpgrades(app, context, options);

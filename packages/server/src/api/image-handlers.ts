@@ -23,7 +23,7 @@ export const imageHandlers: Handlers<keyof typeof imageRoutes> = {
   'image.gc': ({ images }, call) =>
     progressAnswer(call, ({ signal, progress }) => {
       progress('looking for what nothing refers to');
-      return images.collect(call.body.unusedSeconds, signal);
+      return images.collect(call.caller, call.body.unusedSeconds, signal);
     }),
 
   'image.tags': async ({ images }, call) => ok(await images.tags(call.caller, call.query, waiting(call))),

@@ -1,5 +1,6 @@
 import { profileRef, type profileRoutes } from '@caisson/contract';
 import { checkProfile } from '../sandbox/check-profile.ts';
+import { requireOperator } from '../tenancy/caller.ts';
 import type { Handlers } from './handler.ts';
 import { ok } from './sandbox-handlers.ts';
 
@@ -15,7 +16,8 @@ export const profileHandlers: Handlers<keyof typeof profileRoutes> = {
 
   'profile.check': async ({ profiles }, { body }) => ok(checkProfile(profiles, body)),
 
-  'profile.add': async ({ profiles, pools }, { body }) => {
+  'profile.add': async ({ profiles, pools }, { caller, body }) => {
+    requireOperator(caller, 'profiles are for every tenant; the operator adds them');
     const checked = checkProfile(profiles, body);
     if (checked.isNew) {
       profiles.add(body);

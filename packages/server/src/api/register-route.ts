@@ -2,9 +2,12 @@ import { isId, type Route, type RouteName, routes } from '@caisson/contract';
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
 import { readTraceParent } from '../telemetry/trace-parent.ts';
 import { type Caller, requireScope } from '../tenancy/caller.ts';
+import { auditHandlers } from './audit-handlers.ts';
+import { auditAnswer } from './audited.ts';
 import { authenticate } from './authenticate.ts';
 import { buildHandlers } from './build-handlers.ts';
 import { sendBytes } from './byte-answer.ts';
+import { creditHandlers } from './credit-handlers.ts';
 import { fileHandlers } from './file-handlers.ts';
 import { followLive } from './follow-live.ts';
 import type { Answer, ApiContext, ByteAnswer, Call, Handler, Handlers } from './handler.ts';
@@ -27,6 +30,7 @@ import { secretHandlers } from './secret-handlers.ts';
 import { snapshotContentHandlers } from './snapshot-content-handlers.ts';
 import { snapshotHandlers } from './snapshot-handlers.ts';
 import { systemHandlers } from './system-handlers.ts';
+import { tenancyHandlers } from './tenancy-handlers.ts';
 import { toolHandlers } from './tool-handlers.ts';
 import { typingStalledMs, uploadBody, uploadStalledMs } from './upload-body.ts';
 import { webhookHandlers } from './webhook-handlers.ts';
@@ -55,6 +59,9 @@ const handlers: Handlers = {
   ...routeHandlers,
   ...secretHandlers,
   ...webhookHandlers,
+  ...tenancyHandlers,
+  ...auditHandlers,
+  ...creditHandlers,
   ...systemHandlers,
 };
 
@@ -77,6 +84,8 @@ export function registerRoute(app: FastifyInstance, context: ApiContext, options
         return followLive(name, request, reply, context, options, call);
       }
       const answer = await traced(name, context, request, () => run(name, route, context, request, call));
+      // Before it is sent: what was acknowledged is in the log.
+      auditAnswer(context.audit, options.listener, name, route, request, call.caller, answer);
       if ('send' in answer) {
         const { caller } = call;
         request.sandbox = sandboxOf(request.params, undefined);

@@ -1,7 +1,7 @@
 import { CaissonError, isId, type systemRoutes } from '@caisson/contract';
 import { blueprintDigest } from '@caisson/workspace-composition/digest';
 import { normalize } from '../sandbox/compose.ts';
-import { requireScope } from '../tenancy/caller.ts';
+import { isOperator, requireScope, tenantOf } from '../tenancy/caller.ts';
 import type { Handlers } from './handler.ts';
 import { ok, page } from './sandbox-handlers.ts';
 
@@ -15,31 +15,33 @@ export const systemHandlers: Handlers<SystemRoute> = {
 
   'key.create': async ({ keys }, { caller, body }) => {
     const own = caller.owner;
-    // Only the machine's own user hands out keys of other tenants; a key makes keys of its own.
-    if (body.tenant !== undefined && body.tenant !== own.tenant && caller.key !== null) {
-      throw new CaissonError('scope_missing', 'a key can make keys of its own tenant only');
-    }
     requireScope(caller, body.scope);
     const owner = {
-      tenant: body.tenant ?? own.tenant,
+      tenant: tenantOf(caller, body.tenant),
       project: body.project ?? own.project,
       principal: body.principal ?? own.principal,
     };
     return {
       status: 201,
-      body: await keys.create({ name: body.name, owner, scope: body.scope, expiresInSeconds: body.expiresInSeconds }),
+      body: await keys.create({
+        name: body.name,
+        owner,
+        scope: body.scope,
+        expiresInSeconds: body.expiresInSeconds,
+        actor: body.actorType,
+      }),
     };
   },
 
   'key.list': async ({ store }, { caller, query }) => {
     if (query.after !== undefined && !isId('key', query.after)) throw new CaissonError('cursor_invalid');
-    const tenant = caller.key === null ? undefined : caller.owner.tenant;
+    const tenant = isOperator(caller) ? undefined : caller.owner.tenant;
     return page(await store.keys.list(tenant, query.limit + 1, query.after), query.limit, (key) => key.id);
   },
 
   'key.revoke': async ({ store, keys }, { caller, params }) => {
     const key = await store.keys.get(params.id);
-    const own = key && (caller.key === null || key.owner.tenant === caller.owner.tenant);
+    const own = key && (isOperator(caller) || key.owner.tenant === caller.owner.tenant);
     if (!own) throw new CaissonError('key_not_found', `there is no key ${params.id}`);
     return ok(await keys.revoke(params.id));
   },

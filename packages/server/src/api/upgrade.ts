@@ -14,8 +14,9 @@ import {
 import type { FastifyInstance } from 'fastify';
 import { WebSocketServer } from 'ws';
 import { ignoreUpgrade, isIdleOffer } from '../preview/ignore-upgrade.ts';
-import { callerName, requireScope } from '../tenancy/caller.ts';
+import { type Caller, callerName, requireScope } from '../tenancy/caller.ts';
 import { AttachedSocket, maxMessageBytes } from './attached-socket.ts';
+import { auditAnswer, auditProblem } from './audited.ts';
 import { authenticate } from './authenticate.ts';
 import type { ApiContext, SocketHandler } from './handler.ts';
 import { guardHost, isOwnHost } from './host-guard.ts';
@@ -46,25 +47,40 @@ export function acceptUpgrades(app: FastifyInstance, context: ApiContext, option
     if (request.headers.upgrade?.toLowerCase() !== 'websocket' || preview)
       return ignoreUpgrade(app.server, request, stream, head);
     stream.on('error', () => {});
-    upgrade(server, context, options, request, stream, head).catch((error) => {
-      refuse(stream, translate(error, options.log, 'upgrade'));
+    const seen: Seen = { raw: request };
+    upgrade(server, context, options, seen, stream, head).catch((error) => {
+      const problem = translate(error, options.log, 'upgrade');
+      auditProblem(context.audit, listener, seen.name, seen.name && routes[seen.name], seen, problem);
+      refuse(stream, problem);
     });
   });
+}
+
+/** What is known by now of who asks for what. */
+interface Seen {
+  readonly raw: IncomingMessage;
+  name?: WebSocketRouteName;
+  params?: unknown;
+  caller?: Caller;
 }
 
 async function upgrade(
   server: WebSocketServer,
   context: ApiContext,
   options: HttpOptions,
-  request: IncomingMessage,
+  seen: Seen,
   stream: Duplex,
   head: Buffer,
 ): Promise<void> {
+  const request = seen.raw;
   guardHost(options.listener, request.headers, options.allowHosts);
   const [path = '', query = ''] = (request.url ?? '').split('?', 2);
   const { name, params } = findRoute(path);
+  seen.name = name;
+  seen.params = params;
   const route: Route = routes[name];
   const caller = await authenticate(options.listener, withKey(request.headers), context.keys);
+  seen.caller = caller;
   if (route.scope !== null) requireScope(caller, route.scope);
   const parsed = parseRequest(route, {
     params,
@@ -91,6 +107,7 @@ async function upgrade(
     key.stop();
     leave();
   });
+  auditAnswer(context.audit, options.listener, name, route, seen, caller, { status: 101 });
   server.handleUpgrade(request, stream, head, (webSocket) => {
     const until = [shutdown, key.signal];
     if (use.kind === 'bytes') return use.take(webSocket, until);

@@ -35,7 +35,7 @@ export async function launchSomewhere(
 }
 
 async function moveOn(
-  { store, health, driver }: WorkContext,
+  { store, health, driver, rates }: WorkContext,
   sandbox: Sandbox,
   failed: readonly FailedTry[],
 ): Promise<Sandbox | undefined> {
@@ -52,7 +52,7 @@ async function moveOn(
   );
   if (!next) return undefined;
   const to = { driver: next.driver, host: next.host };
-  const moved = await store.routes.move(sandbox, to, { ...route, failedTries }, last);
+  const moved = await store.routes.move(sandbox, to, { ...route, failedTries }, last, rates);
   health?.counts.movedOn(last);
   const notice = `The driver ${last.driver} could not launch it (${last.reason.message}); ${to.driver} was tried next.`;
   return { ...moved, notices: [...moved.notices, notice] };

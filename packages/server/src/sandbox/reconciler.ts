@@ -1,6 +1,7 @@
 import { hasCode, type Id, type Sandbox, type WorkspaceBlueprint } from '@caisson/contract';
 import type { Driver, InstanceKey, Listing } from '../drivers/driver.ts';
 import type { Store } from '../store/store.ts';
+import { Books } from './books.ts';
 import { withDeadline } from './deadline.ts';
 import { eachInState, pageSize } from './each-in-state.ts';
 import { end, haltOrEnd, keyOf } from './end.ts';
@@ -29,6 +30,7 @@ export interface Repair {
  * 5. A sandbox that should run and stands still, because its server was killed while it took a snapshot, goes on.
  * 6. Snapshots whose making or removing was cut short are removed.
  * 7. What has outlived its lease ends as its profile says.
+ * 8. What is counted against quotas, and held of credits, is what there is.
  *
  * A pass looks at records and instances at different moments, while requests change both. So before it changes anything
  * it holds the sandbox, and looks again at the record.
@@ -40,6 +42,7 @@ export class Reconciler {
   readonly #expiry: Expiry;
   readonly #keeper: SnapshotKeeper;
   readonly #drivers: readonly Driver[];
+  readonly #books: Books;
   readonly #abort = new AbortController();
 
   constructor(parts: {
@@ -55,6 +58,7 @@ export class Reconciler {
     this.#expiry = parts.expiry;
     this.#keeper = parts.keeper;
     this.#drivers = parts.drivers;
+    this.#books = new Books(parts.work.store);
   }
 
   /** Ends a pass that is under way, and every later one, soon. */
@@ -97,7 +101,7 @@ export class Reconciler {
     }
     await this.#reapFilesystems(inUse, repairs);
     await this.#expiry.pass();
-    repairs.push(...(await this.#keeper.pass(this.#abort.signal)));
+    repairs.push(...(await this.#keeper.pass(this.#abort.signal)), ...(await this.#books.pass()));
     for (const repair of repairs) await this.#tell(repair);
     return repairs;
   }

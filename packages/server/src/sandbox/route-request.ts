@@ -1,7 +1,6 @@
-import { availableParallelism } from 'node:os';
 import type { ResolvedProfile, SandboxPolicy, WorkspaceBlueprint } from '@caisson/contract';
 import type { RouteRequest } from '../routing/router.ts';
-import { withHostDefaults } from './host-defaults.ts';
+import { sizeOf } from './size.ts';
 
 /** What of a request matters for where it goes. */
 export function routeRequest(
@@ -12,12 +11,12 @@ export function routeRequest(
   host?: string | undefined,
 ): RouteRequest {
   const { strategy, drivers, hosts, maxPricePerHourMicros } = profile?.route ?? {};
-  const { cpus = availableParallelism(), memoryMiB = 0 } = withHostDefaults(blueprint.runtime.resources);
+  const { cpuMillis, memoryMiB, diskMiB } = sizeOf(blueprint);
   return {
     blueprint,
     policy: { autoPause: policy.autoPauseSeconds !== null, snapshotTools: policy.perTool },
     tenant,
-    size: { cpus, memoryMiB },
+    size: { cpus: cpuMillis / 1000, memoryMiB, diskMiB },
     strategy,
     drivers,
     hosts,

@@ -21,6 +21,7 @@ import { type Outcome, settle } from './outcome.ts';
 import { driverNotices, policyNotices, policyOf } from './profile-policy.ts';
 import { routeRequest } from './route-request.ts';
 import type { CreateRequest, SandboxesContext } from './sandboxes.ts';
+import { sizeOf, termsOf } from './size.ts';
 
 /** The index of packages is fetched the first time, from a mirror that may be slow. */
 const planMs = 180_000;
@@ -139,6 +140,7 @@ export class SandboxMaker {
     const driver = this.#context.work.driver(name);
     const { runtime } = composed.blueprint.target;
     const lease = leaseTerms(profile, request);
+    const size = sizeOf(composed.blueprint);
     return {
       id: newId('sandbox'),
       owner,
@@ -158,6 +160,8 @@ export class SandboxMaker {
       expiresAt: leaseEnd(lease, Date.now()),
       lease,
       policy,
+      size,
+      terms: termsOf(this.#context.work, { driver: name, host }, size),
     };
   }
 }

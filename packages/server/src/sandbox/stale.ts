@@ -9,7 +9,7 @@ import {
 import type { Driver, InstanceKey, Listing } from '../drivers/driver.ts';
 import { within } from '../drivers/within.ts';
 import type { Store } from '../store/store.ts';
-import { type Caller, canSee } from '../tenancy/caller.ts';
+import { type Caller, canSee, isOperator } from '../tenancy/caller.ts';
 import { withDeadline } from './deadline.ts';
 import { eachInState } from './each-in-state.ts';
 import { keyOf } from './end.ts';
@@ -61,7 +61,7 @@ export class Stale {
     }
     items.push(...(await this.#unsettled()), ...(await this.#directories(signal)));
     items.push(...(await this.#aged(caller, agedSeconds, isAgedReapable)));
-    const isShown = ({ owner }: StaleItem) => owner === null || caller.key === null || canSee(caller, owner);
+    const isShown = ({ owner }: StaleItem) => owner === null || isOperator(caller) || canSee(caller, owner);
     return { items: items.filter(isShown).slice(0, maxItems), unseen };
   }
 
@@ -164,7 +164,7 @@ export class Stale {
 
   async #aged(caller: Caller, agedSeconds: number, reapable: boolean): Promise<StaleItem[]> {
     if (!Number.isFinite(agedSeconds)) return [];
-    const tenant = caller.key === null ? undefined : caller.owner.tenant;
+    const tenant = isOperator(caller) ? undefined : caller.owner.tenant;
     const old = await this.#store.sandboxes.aged(Date.now() - agedSeconds * 1000, maxItems, tenant);
     return old.map(({ id, driver, owner, state, createdAt }) => ({
       kind: 'aged-sandbox',

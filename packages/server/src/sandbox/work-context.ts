@@ -1,8 +1,9 @@
-import type { Sandbox } from '@caisson/contract';
+import type { Backend, HourlyRates, Sandbox } from '@caisson/contract';
 import type { Driver } from '../drivers/driver.ts';
 import type { EgressSubjects } from '../network/egress.ts';
 import type { InsideSecrets } from '../network/secrets/inside-secrets.ts';
 import type { BackendHealth } from '../routing/backend-health.ts';
+import type { SandboxSize } from '../store/sandbox-size.ts';
 import type { Store } from '../store/store.ts';
 import type { Spans } from '../telemetry/spans.ts';
 import type { BackendImages } from './backend-images.ts';
@@ -44,6 +45,8 @@ export interface WorkContext {
   driver(name: string | null): Driver;
   /** Whether a new sandbox of this record looks at itself before it is ready. */
   selfChecks?(sandbox: Sandbox): boolean;
+  /** What a size costs for an hour on a backend; absent where nobody pays. */
+  readonly rates?: ((backend: Backend, size: SandboxSize) => HourlyRates | null) | undefined;
   /** How backends do: told of each launch. */
   readonly health?: BackendHealth | undefined;
   readonly stillness: Stillness;

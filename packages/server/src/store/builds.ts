@@ -9,6 +9,7 @@ import {
   type Owner,
 } from '@caisson/contract';
 import { sql } from 'kysely';
+import { requireBuildRoom } from './build-quota.ts';
 import { buildColumns, toBuild } from './build-row.ts';
 import type { Database, Queries } from './database.ts';
 import { retryDeadlocks, violatedUnique } from './database-errors.ts';
@@ -266,6 +267,7 @@ export class BuildStore {
       })
       .returningAll()
       .executeTakeFirstOrThrow();
+    await requireBuildRoom(tx, row);
     return toBuild(row);
   }
 

@@ -15,6 +15,9 @@ export interface NewEvent {
   readonly data: Record<string, unknown>;
 }
 
+/** Events about a sandbox that do not change its state. */
+export type NotedType = `caisson.sandbox.${'repair' | 'progress' | 'checked' | 'secret-used' | 'credits-low'}`;
+
 export interface EventFilter {
   readonly tenant?: string;
   readonly project?: string;

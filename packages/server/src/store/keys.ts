@@ -1,4 +1,4 @@
-import type { ApiKey, Id, Owner, Scope } from '@caisson/contract';
+import type { ActorType, ApiKey, Id, Owner, Role, Scope } from '@caisson/contract';
 import type { Selectable } from 'kysely';
 import type { Database } from './database.ts';
 import { isoTime } from './sandbox-row.ts';
@@ -11,6 +11,13 @@ export interface NewKey {
   readonly owner: Owner;
   readonly scope: Scope;
   readonly expiresAt: number | null;
+}
+
+/** A key as it counts: by itself, and by its tenant and its principal. */
+export interface KnownKey extends ApiKey {
+  readonly suspended: boolean;
+  readonly actor: ActorType;
+  readonly role: Role;
 }
 
 /** API keys. Only hashes are stored: whoever reads the database cannot use a key. */
@@ -41,9 +48,21 @@ export class KeyStore {
     return toKey(row);
   }
 
-  async findByHash(hash: string): Promise<ApiKey | undefined> {
-    const row = await this.#database.db.selectFrom('api_keys').selectAll().where('hash', '=', hash).executeTakeFirst();
-    return row && toKey(row);
+  /** With what its tenant and its principal make of it. */
+  async findByHash(hash: string): Promise<KnownKey | undefined> {
+    const row = await this.#database.db
+      .selectFrom('api_keys')
+      .leftJoin('tenants', 'tenants.name', 'api_keys.tenant')
+      .leftJoin('principals', (join) =>
+        join.onRef('principals.tenant', '=', 'api_keys.tenant').onRef('principals.name', '=', 'api_keys.principal'),
+      )
+      .selectAll('api_keys')
+      .select(['tenants.suspended_at', 'principals.kind', 'principals.role'])
+      .where('hash', '=', hash)
+      .executeTakeFirst();
+    if (!row) return undefined;
+    const actor = (row.kind ?? 'person') as ActorType;
+    return { ...toKey(row), suspended: row.suspended_at !== null, actor, role: (row.role ?? 'admin') as Role };
   }
 
   async get(id: string): Promise<ApiKey | undefined> {

@@ -6,7 +6,7 @@ import { forgetToolCalls } from './tool-calls.ts';
 
 /** What goes with a sandbox, in the transaction that ends it. Its record, its attempts and its events stay. */
 export async function leaveNothing(tx: Queries, row: SandboxRow): Promise<void> {
-  await givePlaceBack(tx, row.tenant, row.host);
+  await givePlaceBack(tx, row);
   await forgetToolCalls(tx, row.id);
   await forgetSharedPorts(tx, row.id);
 }

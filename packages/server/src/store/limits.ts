@@ -1,5 +1,8 @@
 import { CaissonError, systemOwner } from '@caisson/contract';
 import type { Queries } from './database.ts';
+import { beginMeter, type PayTerms } from './meters.ts';
+import { amountsOf, giveQuotaBack, takeQuota } from './quotas.ts';
+import type { SandboxRow } from './sandbox-row.ts';
 import { statement } from './statement.ts';
 
 /**
@@ -14,22 +17,46 @@ export interface Limits {
   readonly sandboxesPerHost: number | null;
 }
 
-export async function takePlace(tx: Queries, tenant: string, host: string, limits: Limits, now: number): Promise<void> {
-  await takeTenantPlace(tx, tenant, limits, now);
-  const [placed] = await enterHost(tx, { host });
-  if (placed) refuseAbove(placed, limits.sandboxesPerHost, 'host', host);
+export async function takePlace(
+  tx: Queries,
+  row: SandboxRow,
+  limits: Limits,
+  now: number,
+  terms: PayTerms | undefined,
+): Promise<void> {
+  await takeTenantPlace(tx, row, limits, now, terms);
+  const { host } = row;
+  const [placed] = host === null ? [] : await enterHost(tx, { host });
+  if (placed) refuseAbove(placed, limits.sandboxesPerHost, 'host', host ?? '');
 }
 
-export async function givePlaceBack(tx: Queries, tenant: string, host: string | null): Promise<void> {
-  if (tenant !== systemOwner.tenant) await leaveTenant(tx, { tenant });
+export async function givePlaceBack(tx: Queries, row: SandboxRow): Promise<void> {
+  const { tenant, host } = row;
+  if (tenant !== systemOwner.tenant) {
+    const [left] = await leaveTenant(tx, { tenant });
+    if (left && left.quotas > 0) await giveQuotaBack(tx, row, amountsOf(row));
+  }
   if (host !== null) await leaveHost(tx, { host });
 }
 
-/** Also for one that has its place on the host already and comes from the system. */
-export async function takeTenantPlace(tx: Queries, tenant: string, limits: Limits, now: number): Promise<void> {
+/**
+ * Also for one that has its place on the host already and comes from the system. Whether the tenant has quotas or pays
+ * stands in the row that is changed anyway: who does neither waits for no statement more.
+ */
+export async function takeTenantPlace(
+  tx: Queries,
+  row: SandboxRow,
+  limits: Limits,
+  now: number,
+  terms: PayTerms | undefined,
+): Promise<void> {
+  const { tenant } = row;
   if (tenant === systemOwner.tenant) return;
   const [taken] = await enterTenant(tx, { tenant, now });
-  if (taken) refuseAbove(taken, limits.sandboxesPerTenant, 'tenant', tenant);
+  if (!taken) return;
+  refuseAbove(taken, limits.sandboxesPerTenant, 'tenant', tenant);
+  if (taken.quotas > 0) await takeQuota(tx, row, amountsOf(row));
+  if (taken.credits !== null) await beginMeter(tx, row, taken.credits, terms, now);
 }
 
 const enterTenant = statement((queries, { tenant, now }: { tenant: string; now: number }) =>
@@ -39,7 +66,7 @@ const enterTenant = statement((queries, { tenant, now }: { tenant: string; now: 
     .onConflict((conflict) =>
       conflict.column('name').doUpdateSet((eb) => ({ live_sandboxes: eb('tenants.live_sandboxes', '+', 1) })),
     )
-    .returning(['live_sandboxes', 'max_sandboxes']),
+    .returning(['live_sandboxes', 'max_sandboxes', 'quotas', 'credits']),
 );
 
 const enterHost = statement((queries, { host }: { host: string }) =>
@@ -54,7 +81,8 @@ const leaveTenant = statement((queries, { tenant }: { tenant: string }) =>
   queries
     .updateTable('tenants')
     .set((eb) => ({ live_sandboxes: eb('live_sandboxes', '-', 1) }))
-    .where('name', '=', tenant),
+    .where('name', '=', tenant)
+    .returning('quotas'),
 );
 
 const leaveHost = statement((queries, { host }: { host: string }) =>

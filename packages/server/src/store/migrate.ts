@@ -12,6 +12,8 @@ import { routes } from './migrations/0008-routes.ts';
 import { builds } from './migrations/0009-builds.ts';
 import { leases } from './migrations/0010-leases.ts';
 import { webhooks } from './migrations/0011-webhooks.ts';
+import { tenancy } from './migrations/0012-tenancy.ts';
+import { credits } from './migrations/0013-credits.ts';
 
 type Migration = (db: Kysely<unknown>, engine: Engine) => Promise<void>;
 
@@ -28,6 +30,8 @@ const migrations: readonly Migration[] = [
   builds,
   leases,
   webhooks,
+  tenancy,
+  credits,
 ];
 
 /**

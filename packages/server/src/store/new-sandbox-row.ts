@@ -1,9 +1,13 @@
 import type { ActionName, Id } from '@caisson/contract';
 import { newLeaseColumns, noLease } from './lease-columns.ts';
+import type { SandboxSize } from './sandbox-size.ts';
 import type { NewSandbox, StepChange } from './sandboxes.ts';
 
+/** Nothing counts of what says nothing. */
+const noSize: SandboxSize = { cpuMillis: 0, memoryMiB: 0, diskMiB: 0 };
+
 export function newRow(sandbox: NewSandbox, attempt: Id<'attempt'>, now: number) {
-  const { owner } = sandbox;
+  const { owner, size = noSize } = sandbox;
   return {
     id: sandbox.id,
     tenant: owner.tenant,
@@ -33,6 +37,9 @@ export function newRow(sandbox: NewSandbox, attempt: Id<'attempt'>, now: number)
     origin_snapshot: sandbox.origin?.snapshot ?? null,
     head: sandbox.head ?? null,
     pool: sandbox.pool ?? null,
+    cpu_millis: size.cpuMillis,
+    memory_mib: size.memoryMiB,
+    disk_mib: size.diskMiB,
   };
 }
 

@@ -37,7 +37,7 @@ export interface ClaimableMember {
 /** What a member becomes: everything of a new sandbox but what it is made of, which it has. */
 export type NewOwner = Pick<
   NewSandbox,
-  'owner' | 'name' | 'slot' | 'profile' | 'labels' | 'notices' | 'expiresAt' | 'lease' | 'policy'
+  'owner' | 'name' | 'slot' | 'profile' | 'labels' | 'notices' | 'expiresAt' | 'lease' | 'policy' | 'terms'
 >;
 
 /**
@@ -96,7 +96,7 @@ export class PoolStore {
       if (idempotency) await insertIdempotency(tx, idempotency, id, now);
       await insertLabels(tx, id, to.labels);
       await replaceInputs(tx, made, attempt, to.owner.tenant);
-      await takeTenantPlace(tx, to.owner.tenant, limits, now);
+      await takeTenantPlace(tx, row, limits, now, to.terms);
       const { sequence, tenant, project } = row;
       const data = { pool: profileOf(pool), owner: to.owner };
       if ((await isAlive) === false) throw new DeadMember();

@@ -2,13 +2,16 @@ import {
   type Backend,
   CaissonError,
   type FailedTry,
+  type HourlyRates,
   type Id,
   type Sandbox,
   type SandboxRoute,
 } from '@caisson/contract';
 import type { Database, Queries } from './database.ts';
 import type { EventListener, EventLog } from './events.ts';
-import { toSandbox } from './sandbox-row.ts';
+import { turnMeter } from './meters.ts';
+import { type SandboxRow, toSandbox } from './sandbox-row.ts';
+import type { SandboxSize } from './sandbox-size.ts';
 import { sandboxTransaction } from './sandbox-transaction.ts';
 
 /**
@@ -62,7 +65,13 @@ export class RouteStore {
    * The sandbox goes on with another backend, in the same state and attempt. Refused with `state_changed` when it is no
    * longer as the caller saw it.
    */
-  async move(seen: Sandbox, to: Backend, route: StoredRoute, failed: FailedTry): Promise<Sandbox> {
+  async move(
+    seen: Sandbox,
+    to: Backend,
+    route: StoredRoute,
+    failed: FailedTry,
+    ratesOf?: (to: Backend, size: SandboxSize) => HourlyRates | null,
+  ): Promise<Sandbox> {
     const now = Date.now();
     const moved = await sandboxTransaction(this.#database, async (tx) => {
       const row = await tx
@@ -80,6 +89,7 @@ export class RouteStore {
         .set({ driver: to.driver, route: JSON.stringify(route) })
         .where('id', '=', seen.attempt ?? '')
         .execute();
+      if (row.metered > 0) await takeRates(tx, row, to, ratesOf, now);
       if (seen.host !== to.host) await movePlaces(tx, seen.host, to.host);
       const { sequence, tenant, project } = row;
       const { driver, host, reason } = failed;
@@ -123,6 +133,19 @@ export class RouteStore {
         .execute();
     }
   }
+}
+
+/** It costs there what it costs there; where that is not known it does not go. */
+async function takeRates(
+  tx: Queries,
+  row: SandboxRow,
+  to: Backend,
+  ratesOf: ((to: Backend, size: SandboxSize) => HourlyRates | null) | undefined,
+  now: number,
+): Promise<void> {
+  const rates = ratesOf?.(to, { cpuMillis: row.cpu_millis, memoryMiB: row.memory_mib, diskMiB: row.disk_mib });
+  if (!rates) throw new CaissonError('price_unknown', `nobody said what a sandbox of the driver ${to.driver} costs`);
+  await turnMeter(tx, row, now, rates);
 }
 
 /** Its place on one host is given back, and one on the other taken, in a fixed order of rows. */

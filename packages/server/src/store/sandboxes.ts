@@ -23,16 +23,18 @@ import {
 import { sql } from 'kysely';
 import { type AttemptOutcome, endAttempt, insertAttempt, type NewAttempt } from './attempts.ts';
 import type { Database, Queries } from './database.ts';
-import type { EventListener, EventLog } from './events.ts';
+import type { EventListener, EventLog, NotedType } from './events.ts';
+import { followState } from './follow-state.ts';
 import { type IdempotentRequest, insertIdempotency } from './idempotency.ts';
 import { endInstance, insertInstance, type NewInstance } from './instances.ts';
 import { insertLabels } from './labels.ts';
 import { type LeaseChange, leaseStill, type SeenLease, steppedLeaseColumns } from './lease-columns.ts';
-import { leaveNothing } from './leave-nothing.ts';
 import { type Limits, takePlace } from './limits.ts';
+import type { PayTerms } from './meters.ts';
 import { newRow, rollbackTarget } from './new-sandbox-row.ts';
 import { rowOwner, type SandboxRow, toSandbox } from './sandbox-row.ts';
 import { inheritRules } from './sandbox-rules.ts';
+import type { SandboxSize } from './sandbox-size.ts';
 import { sandboxTransaction } from './sandbox-transaction.ts';
 import { requireSnapshot } from './snapshot-use.ts';
 import { statement } from './statement.ts';
@@ -57,6 +59,8 @@ export interface NewSandbox {
   readonly head?: Id<'snapshot'> | null;
   /** The warm pool that it is made for. */
   readonly pool?: string;
+  readonly size?: SandboxSize;
+  readonly terms?: PayTerms;
 }
 
 /** What changes in the record together with a step. */
@@ -129,7 +133,7 @@ export class SandboxStore {
       if (sandbox.origin) await inheritRules(tx, sandbox, sandbox.origin.sandbox, now);
       await insertAttempt(tx, attempt, row, now);
       // After the record, as at its end: two transactions that lock in another order wait for each other.
-      await takePlace(tx, sandbox.owner.tenant, sandbox.host, limits, now);
+      await takePlace(tx, row, limits, now, sandbox.terms);
       return this.#tell(tx, row, null, null);
     });
     this.#committed(applied.event, applied.sandbox);
@@ -161,7 +165,7 @@ export class SandboxStore {
       if (change.endAttempt && row.attempt) await endAttempt(tx, row.attempt, change.endAttempt, now);
       if (change.instance) await insertInstance(tx, row, change.instance, now);
       if (change.endInstance) await endInstance(tx, row.id, row.incarnation, now);
-      if (answer.standing.state === 'destroyed') await leaveNothing(tx, row);
+      await followState(tx, row, now);
       const checked = change.checked && (await this.#tellChecked(tx, row, change.checked));
       return { ...(await this.#tell(tx, row, seen.state, step.action)), checked };
     });
@@ -171,15 +175,7 @@ export class SandboxStore {
   }
 
   /** An event about a sandbox that does not change its state, such as a repair. */
-  async note(
-    id: Id<'sandbox'>,
-    type:
-      | 'caisson.sandbox.repair'
-      | 'caisson.sandbox.progress'
-      | 'caisson.sandbox.checked'
-      | 'caisson.sandbox.secret-used',
-    data: Record<string, unknown>,
-  ): Promise<void> {
+  async note(id: Id<'sandbox'>, type: NotedType, data: Record<string, unknown>): Promise<void> {
     const event = await sandboxTransaction(this.#database, async (tx) => {
       const row = await tx
         .updateTable('sandboxes')

@@ -1,4 +1,5 @@
 import type { Generated } from 'kysely';
+import type { AuditTable, LedgerTable, MeterTable, QuotaTable, TenantTable, UsageTable } from './tenancy-schema.ts';
 
 /**
  * The tables, the same on both engines.
@@ -7,13 +8,13 @@ import type { Generated } from 'kysely';
  * - Times are whole milliseconds since 1970; JSON is text; there are no booleans. So a row reads the same from SQLite and
  *   from Postgres, and no driver's idea of a type comes between.
  * - Every row that somebody owns carries its tenant.
- * - `events` is append-only; `ledger` is append-only.
+ * - `events`, `audit`, `ledger` and `usage` are append-only; the last three by triggers.
  */
 export interface Schema {
   meta: { key: string; value: string };
-  tenants: { name: string; max_sandboxes: number | null; live_sandboxes: number; created_at: number };
+  tenants: TenantTable;
   projects: { tenant: string; name: string; created_at: number };
-  principals: { tenant: string; name: string; kind: string; created_at: number };
+  principals: { tenant: string; name: string; kind: string; role: Generated<string>; created_at: number };
   api_keys: ApiKeyTable;
   hosts: HostTable;
   sandboxes: SandboxTable;
@@ -30,7 +31,11 @@ export interface Schema {
   processes: ProcessTable;
   tool_calls: ToolCallTable;
   shared_ports: SharedPortTable;
+  quotas: QuotaTable;
+  audit: AuditTable;
   ledger: LedgerTable;
+  meters: MeterTable;
+  usage: UsageTable;
   backends: { driver: string; host: string; launch_us: number; weight_millis: number; measured_at: number };
   sandbox_rules: { sandbox: string; rules: string; revision: number; updated_at: number };
   egress_log: EgressLogTable;
@@ -112,6 +117,12 @@ export interface SandboxTable {
   origin_snapshot: string | null;
   /** The warm pool that it is a member of. */
   pool: string | null;
+  /** What counts against quotas and is paid for. */
+  cpu_millis: Generated<number>;
+  memory_mib: Generated<number>;
+  disk_mib: Generated<number>;
+  /** 1 when there is a meter for it. */
+  metered: Generated<number>;
 }
 
 export interface AttemptTable {
@@ -315,18 +326,6 @@ export interface SharedPortTable {
   /** Of a private one. */
   token_hash: string | null;
   opened_at: number;
-}
-
-/** Double entry: every movement is two rows of one `transfer` whose amounts add up to nothing. Micro-units. */
-export interface LedgerTable {
-  id: string;
-  transfer: string;
-  account: string;
-  tenant: string;
-  sandbox: string | null;
-  amount: number;
-  kind: string;
-  created_at: number;
 }
 
 /** Equal decisions of one moment are one row with a count. */

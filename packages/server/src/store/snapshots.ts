@@ -15,6 +15,7 @@ import type { Database, Queries } from './database.ts';
 import { retryDeadlocks, violatedUnique } from './database-errors.ts';
 import type { EventListener, EventLog } from './events.ts';
 import { type IdempotentRequest, insertAnswer } from './idempotency.ts';
+import { giveQuotaBack, oneSnapshot, takeQuota } from './quotas.ts';
 import { isoTime, rowOwner } from './sandbox-row.ts';
 import type { SnapshotTable } from './schema.ts';
 import { isSnapshotInUse } from './snapshot-use.ts';
@@ -239,7 +240,15 @@ export class SnapshotStore {
   }
 
   async endDelete(id: string): Promise<void> {
-    await this.#database.db.deleteFrom('snapshots').where('id', '=', id).where('state', '=', 'deleting').execute();
+    await this.#transaction(async (tx) => {
+      const row = await tx
+        .deleteFrom('snapshots')
+        .where('id', '=', id)
+        .where('state', '=', 'deleting')
+        .returning(['tenant', 'project', 'kind'])
+        .executeTakeFirst();
+      if (row && row.kind !== 'fork') await giveQuotaBack(tx, row, oneSnapshot);
+    });
   }
 
   /** Those that are being made or removed, or were when their server ended. */
@@ -323,6 +332,7 @@ async function insert(
     })
     .returningAll()
     .executeTakeFirstOrThrow();
+  if (row.kind !== 'fork') await takeQuota(tx, row, oneSnapshot);
   return toStored(row);
 }
 

@@ -1,11 +1,14 @@
 import { sql } from 'kysely';
 import { AttemptStore } from './attempts.ts';
+import { AuditStore } from './audit.ts';
 import { BuildLogStore } from './build-log.ts';
 import { BuildStore } from './builds.ts';
+import { CreditStore } from './credits.ts';
 import { type Database, openPostgres, openSqlite } from './database.ts';
 import { EgressLog } from './egress-log.ts';
 import { EgressUsageStore } from './egress-usage.ts';
 import { type EventListener, EventLog } from './events.ts';
+import { HostStore } from './hosts.ts';
 import { IdempotencyStore } from './idempotency.ts';
 import { ImageUses } from './image-uses.ts';
 import { JobStore } from './jobs.ts';
@@ -13,6 +16,7 @@ import { KeyStore } from './keys.ts';
 import { LeaseStore } from './leases.ts';
 import { migrate } from './migrate.ts';
 import { PoolStore } from './pools.ts';
+import { QuotaStore } from './quota-store.ts';
 import { RouteStore } from './routes.ts';
 import { SandboxRuleStore } from './sandbox-rules.ts';
 import { SandboxStore } from './sandboxes.ts';
@@ -20,8 +24,9 @@ import { SecretStore } from './secrets.ts';
 import { SharedPortStore } from './shared-ports.ts';
 import { SinkStore } from './sinks.ts';
 import { SnapshotStore } from './snapshots.ts';
-import { HostStore, TenantStore } from './tenants.ts';
+import { TenantStore } from './tenants.ts';
 import { ToolCallStore } from './tool-calls.ts';
+import { UsageLog } from './usage.ts';
 import { WebhookStore } from './webhooks.ts';
 
 /** The record of everything, whatever the engine. */
@@ -50,6 +55,10 @@ export interface Store {
   readonly keys: KeyStore;
   readonly idempotency: IdempotencyStore;
   readonly tenants: TenantStore;
+  readonly quotas: QuotaStore;
+  readonly audit: AuditStore;
+  readonly credits: CreditStore;
+  readonly usage: UsageLog;
   readonly hosts: HostStore;
   /** Called with every event of a sandbox soon after it is committed. For the order there are positions. */
   onEvent(listener: EventListener): () => void;
@@ -106,6 +115,10 @@ export async function openStore(location: StoreLocation): Promise<Store> {
     keys: new KeyStore(database),
     idempotency: new IdempotencyStore(database),
     tenants: new TenantStore(database),
+    quotas: new QuotaStore(database, events, publish),
+    audit: new AuditStore(database),
+    credits: new CreditStore(database),
+    usage: new UsageLog(database),
     hosts: new HostStore(database),
     onEvent(listener) {
       listeners.add(listener);

@@ -1,10 +1,20 @@
-import { CaissonError, type Id, includesScope, type Owner, type Scope } from '@caisson/contract';
+import {
+  type ActorType,
+  CaissonError,
+  type Id,
+  includesScope,
+  localOwner,
+  type Owner,
+  type Scope,
+} from '@caisson/contract';
 
 /** Who makes a request: an owner and what its key may do. The local user of a machine without keys has no key. */
 export interface Caller {
   readonly owner: Owner;
   readonly scope: Scope;
   readonly key: Id<'key'> | null;
+  /** A person where it does not say. */
+  readonly actor?: ActorType;
 }
 
 /** How a caller is named where requests are told apart, as with idempotency keys. */
@@ -42,4 +52,23 @@ export function requireChange(caller: Caller, thing: { readonly id: string; read
   if (!mayChange(caller, thing)) {
     throw new CaissonError('not_owner', `${thing.id} belongs to ${thing.owner.principal}`);
   }
+}
+
+/**
+ * The tenant of the machine's own user is the installation's own: its admins are the operator, on the socket without a
+ * key, from elsewhere with one. Only the operator makes keys of it.
+ */
+export function isOperator({ owner, scope }: Caller): boolean {
+  return owner.tenant === localOwner.tenant && includesScope(scope, 'admin');
+}
+
+export function requireOperator(caller: Caller, why: string): void {
+  if (!isOperator(caller)) throw new CaissonError('operator_needed', why);
+}
+
+/** The tenant that a request means: the caller's own, or any for the operator. Whether there is one is not told. */
+export function tenantOf(caller: Caller, wanted: string | undefined): string {
+  if (wanted === undefined || wanted === caller.owner.tenant) return caller.owner.tenant;
+  requireOperator(caller, 'a key acts for its own tenant only');
+  return wanted;
 }

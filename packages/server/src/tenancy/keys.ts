@@ -1,5 +1,16 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { type ApiKey, CaissonError, newId, type Owner, type Scope, systemOwner } from '@caisson/contract';
+import {
+  type ActorType,
+  type ApiKey,
+  CaissonError,
+  newId,
+  type Owner,
+  roles,
+  type Scope,
+  scopeWithin,
+  systemOwner,
+} from '@caisson/contract';
+import type { KnownKey } from '../store/keys.ts';
 import type { Store } from '../store/store.ts';
 import type { Caller } from './caller.ts';
 
@@ -15,12 +26,14 @@ export interface NewKeyRequest {
   readonly owner: Owner;
   readonly scope: Scope;
   readonly expiresInSeconds?: number | undefined;
+  /** Of a principal that is not known yet. */
+  readonly actor?: ActorType | undefined;
 }
 
 /** API keys: making, revoking, and telling who sent one. */
 export class Keys {
   readonly #store: Store;
-  readonly #cache = new Map<string, ApiKey>();
+  readonly #cache = new Map<string, KnownKey>();
   readonly #watched = new Map<string, Set<AbortController>>();
   /** Raised by each key that is made or revoked: what was read before it is not kept. */
   #changes = 0;
@@ -36,7 +49,11 @@ export class Keys {
       throw new CaissonError('request_invalid', `the tenant ${request.owner.tenant} is reserved`);
     const secret = `${secretPrefix}${randomBytes(secretBytes).toString('hex')}`;
     const expiresAt = request.expiresInSeconds === undefined ? null : Date.now() + request.expiresInSeconds * 1000;
-    await this.#store.tenants.know(request.owner);
+    const { tenant, principal } = request.owner;
+    const known = await this.#store.tenants.principal(tenant, principal);
+    if (known && scopeWithin(request.scope, known.role) !== request.scope)
+      throw new CaissonError('scope_missing', `keys of ${principal} have at most the scope ${roles[known.role]}`);
+    await this.#store.tenants.know(request.owner, request.actor);
     try {
       const key = await this.#store.keys.create({
         id: newId('key'),
@@ -61,6 +78,20 @@ export class Keys {
     return key;
   }
 
+  /**
+   * What tenants and principals say about keys has changed. What is open by a key ends, unless it is of another tenant:
+   * whoever still may opens it again.
+   */
+  async changedOf(tenant: string, principal?: string): Promise<void> {
+    this.#changed();
+    for (const id of this.#watched.keys()) {
+      const key = await this.#store.keys.get(id);
+      if (key && key.owner.tenant !== tenant) continue;
+      if (key && principal !== undefined && key.owner.principal !== principal) continue;
+      for (const watcher of this.#watched.get(id) ?? []) watcher.abort();
+    }
+  }
+
   async authenticate(secret: string): Promise<Caller> {
     const key = await this.#find(secret);
     const now = Date.now();
@@ -70,7 +101,8 @@ export class Keys {
     if (key.revokedAt !== null) throw new CaissonError('unauthenticated', 'the API key has been revoked');
     if (key.expiresAt !== null && Date.parse(key.expiresAt) <= now)
       throw new CaissonError('unauthenticated', 'the API key has expired');
-    return { owner: key.owner, scope: key.scope, key: key.id };
+    if (key.suspended) throw new CaissonError('unauthenticated', `the tenant ${key.owner.tenant} is suspended`);
+    return { owner: key.owner, scope: scopeWithin(key.scope, key.role), key: key.id, actor: key.actor };
   }
 
   /** For what outlives its request: a signal that ends with the caller's key, and how to stop watching. */
@@ -106,7 +138,7 @@ export class Keys {
     return found;
   }
 
-  async #find(secret: string): Promise<ApiKey | undefined> {
+  async #find(secret: string): Promise<KnownKey | undefined> {
     // What cannot be a key costs neither a digest nor a read.
     if (secret.length > 200 || !secret.startsWith(secretPrefix)) return undefined;
     const hash = hashOf(secret);

@@ -16,7 +16,7 @@ import type { KeptImage, Shelf } from '../../images/shelf.ts';
 import type { Secrets } from '../../network/secrets/secrets.ts';
 import type { ImageUse } from '../../store/image-uses.ts';
 import type { Store } from '../../store/store.ts';
-import { type Caller, requireScope } from '../../tenancy/caller.ts';
+import { type Caller, isOperator, requireOperator } from '../../tenancy/caller.ts';
 import type { ImageKeeper } from './image-keeper.ts';
 
 /** What there is where the server keeps images. */
@@ -54,7 +54,7 @@ export class ImageCatalog {
   async list(caller: Caller, all: boolean, signal: AbortSignal): Promise<Image[]> {
     const uses = await this.#usesOf(caller, signal);
     if (!all) return Promise.all(uses.map((use) => this.#own(use)));
-    requireScope(caller, 'admin');
+    requireOperator(caller, 'what is kept besides is for the operator');
     const kept = (await this.#house?.shelf.list()) ?? [];
     return kept.map((image) =>
       keptImage(
@@ -67,8 +67,7 @@ export class ImageCatalog {
   /** What others use is not there for whoever is not the operator. */
   async get(caller: Caller, digest: string, signal: AbortSignal): Promise<Image> {
     const use = (await this.#usesOf(caller, signal)).find((one) => one.digest === digest);
-    const isOperator = includesScope(caller.scope, 'admin');
-    const kept = isOperator ? await this.#house?.shelf.find(digest) : undefined;
+    const kept = isOperator(caller) ? await this.#house?.shelf.find(digest) : undefined;
     if (kept) return keptImage(kept, use);
     if (use) return this.#own(use);
     throw new CaissonError('image_not_found', `there is no image ${digest}`, {
@@ -77,7 +76,7 @@ export class ImageCatalog {
   }
 
   async pull(caller: Caller, text: string, secret: string | undefined, travel: Travel): Promise<Image> {
-    const { images, shelf } = this.#require();
+    const { images, shelf } = this.#operated(caller);
     const reference = images.access.reference(text);
     const credentials = await this.#credentials(caller, reference, secret);
     const os = { family: 'image', mode: 'require', reference: text } as const;
@@ -87,7 +86,7 @@ export class ImageCatalog {
   }
 
   async publish(caller: Caller, digest: string, request: PublishRequest, travel: Travel): Promise<PublishedImage> {
-    const { images, shelf } = this.#require();
+    const { images, shelf } = this.#operated(caller);
     const target = images.access.reference(request.to);
     const credentials = await this.#credentials(caller, target, request.secret);
     const form = request.compression === 'none' ? 'tar' : 'gzip';
@@ -95,15 +94,18 @@ export class ImageCatalog {
   }
 
   async delete(caller: Caller, digest: string, signal: AbortSignal): Promise<Image> {
-    const { shelf, keeper } = this.#require();
+    const { shelf, keeper } = this.#operated(caller);
     const image = await this.get(caller, digest, signal);
     if ((await keeper.roots(signal)).images.has(digest)) throw new CaissonError('image_in_use', `${digest} is in use`);
     await shelf.remove(digest);
     return image;
   }
 
-  collect(unusedSeconds: number | undefined, signal: AbortSignal): Promise<CollectedImages> {
-    return this.#require().keeper.collect(unusedSeconds === undefined ? undefined : unusedSeconds * 1000, signal);
+  async collect(caller: Caller, unusedSeconds: number | undefined, signal: AbortSignal): Promise<CollectedImages> {
+    return this.#operated(caller).keeper.collect(
+      unusedSeconds === undefined ? undefined : unusedSeconds * 1000,
+      signal,
+    );
   }
 
   async tags(
@@ -153,7 +155,7 @@ export class ImageCatalog {
   }
 
   async #repository(caller: Caller, text: string, secret: string | undefined, actions: 'pull' | 'delete' = 'pull') {
-    const { images, shelf } = this.#require();
+    const { images, shelf } = this.#operated(caller);
     const reference = images.access.reference(text);
     const credentials = await this.#credentials(caller, reference, secret);
     const repository = await shelf.repository(reference, credentials, actions);
@@ -191,7 +193,9 @@ export class ImageCatalog {
     return { digest, name: nameIn(use.blueprint), sizeBytes, layers, sandboxes, snapshots, ...unknown };
   }
 
-  #require(): ImageHouse {
+  /** Images are everybody's: only the operator brings, sends and removes them, with the server's own credentials. */
+  #operated(caller: Caller): ImageHouse {
+    requireOperator(caller, 'images are pulled, published and removed by the operator');
     if (this.#house) return this.#house;
     throw new CaissonError('images_not_available');
   }

@@ -7,6 +7,7 @@ import { newAttempt } from '../compose.ts';
 import { hasChangingImage } from '../filesystems.ts';
 import { policyOf } from '../profile-policy.ts';
 import type { Operation, Runner } from '../runner.ts';
+import { sizeOf } from '../size.ts';
 import type { WorkContext } from '../work-context.ts';
 import type { PoolMembers } from './pool-members.ts';
 import type { PoolPlan, WarmPool } from './warm-pool.ts';
@@ -178,6 +179,7 @@ export class PoolKeeper {
       expiresAt: null,
       policy: policyOf(undefined, {}),
       pool: key,
+      size: sizeOf(composed.blueprint),
     };
   }
 

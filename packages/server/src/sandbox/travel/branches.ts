@@ -7,6 +7,7 @@ import {
   newId,
   type Owner,
   refusal,
+  type WorkspaceBlueprint,
 } from '@caisson/contract';
 import { leaseEnd, leaseTerms } from '../../leases/lease-terms.ts';
 import type { ProfileCatalog } from '../../profiles/catalog.ts';
@@ -18,6 +19,7 @@ import type { Caller } from '../../tenancy/caller.ts';
 import { type Outcome, settle } from '../outcome.ts';
 import type { Operation, Runner } from '../runner.ts';
 import type { Sandboxes } from '../sandboxes.ts';
+import { sizeOf, termsOf } from '../size.ts';
 import type { WorkContext } from '../work-context.ts';
 import { snapshotStorage } from './snapshot-storage.ts';
 import type { Snapshots } from './snapshots.ts';
@@ -126,6 +128,8 @@ export class Branches {
     const profile = inputs.profile && this.#context.profiles.find(inputs.profile.name, inputs.profile.version);
     const lease = leaseTerms(profile ?? undefined, { ttlSeconds: place.ttlSeconds });
     const id = newId('sandbox');
+    const size = sizeOf(inputs.blueprint as WorkspaceBlueprint);
+    const where = work.driver(inputs.driver).host ?? host;
     const record: NewSandbox = {
       id,
       owner: ownerOf(caller, snapshot, place),
@@ -136,7 +140,7 @@ export class Branches {
       driver: inputs.driver,
       notices: [],
       // Where its files are.
-      host: work.driver(inputs.driver).host ?? host,
+      host: where,
       blueprintDigest: snapshot.blueprintDigest,
       persistence: inputs.persistence,
       expiresAt: leaseEnd(lease, Date.now()),
@@ -145,6 +149,8 @@ export class Branches {
       // That of a fork is nobody's to see, and soon gone; what it hangs on stays.
       origin: { sandbox: snapshot.sandbox, snapshot: snapshot.kind === 'fork' ? null : snapshot.id },
       head: snapshot.kind === 'fork' ? snapshot.parent : snapshot.id,
+      size,
+      terms: termsOf(work, { driver: inputs.driver, host: where }, size),
     };
     const insert = async () =>
       (await work.store.sandboxes.create(record, attemptOf(action, snapshot, inputs), limits, idempotency)).sandbox;
