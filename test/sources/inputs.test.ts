@@ -193,14 +193,14 @@ describe('one sentence says why not, and nothing is left, of', () => {
     ],
     [
       'more than fits',
-      () => ({ source: { ...sources, url: repo('large') }, runtime: { resources: { diskMiB: 32 } } }),
+      () => ({ source: { ...sources, url: repo('large') }, runtime: { resources: { diskMiB: 16 } } }),
       'disk_quota_exceeded',
       /does not fit/,
     ],
   ])(
     '%s',
     async (_, spec, code, message) => {
-      if (code === 'disk_quota_exceeded') git.make('large', { 'a.bin': randomBytes(32 << 20).toString('latin1') });
+      if (code === 'disk_quota_exceeded') git.make('large', { 'a.bin': randomBytes(14 << 20).toString('latin1') });
       if (/script/.test(_)) git.make('failing', { 'install.sh': '#!/bin/sh\necho no way >&2\nexit 7\n' });
       if (/tool/.test(_)) git.make('chezmoi', { dot_bashrc: 'x\n' });
       const error = await create(spec()).catch((failed) => failed);
