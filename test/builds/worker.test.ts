@@ -35,9 +35,9 @@ afterAll(async () => {
 });
 
 async function start(builder: ScriptedBuilder, options: Partial<BuildsOptions> = {}): Promise<Builds> {
-  const builds = new Builds({ store, builder, beatMs: 100, ...options });
+  const builds = new Builds({ store, beatMs: 100, ...options });
   open.push(builds);
-  await builds.open();
+  await builds.open(builder);
   return builds;
 }
 
@@ -126,9 +126,7 @@ test('a worker that falls silent loses its build to another, and is not believed
   const first = await start(silent, { leaseMs: 300, beatMs: 60_000 });
   const { id } = await first.request(wanted());
   await buildThat(store, id, ({ state }) => state === 'running');
-  const second = new Builds({ store, builder: new ScriptedBuilder(async () => digestOf('b')), beatMs: 100 });
-  open.push(second);
-  await second.open();
+  const second = await start(new ScriptedBuilder(async () => digestOf('b')));
   const build = await second.ended(id, never);
   expect(build).toMatchObject({ state: 'succeeded', image: digestOf('b'), tries: 2 });
   release();

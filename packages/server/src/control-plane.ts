@@ -4,23 +4,30 @@ import { defaultDrivers, type Engines, openBackends } from './backends.ts';
 import { Builds } from './builds/builds.ts';
 import type { DataFolder } from './data-folder.ts';
 import type { Driver } from './drivers/driver.ts';
+import { openImages } from './image-parts.ts';
 import type { Builder } from './images/builders/builder.ts';
+import type { NativeBuilder } from './images/builders/native/native-builder.ts';
+import type { CollectLimits } from './images/collect.ts';
+import type { RegistryAccessOptions } from './images/registry/registry-access.ts';
 import { Journal } from './network/journal.ts';
 import type { EgressLog } from './network/proxy/egress-gates.ts';
 import { SandboxRules } from './network/sandbox-rules.ts';
 import type { Secrets } from './network/secrets/secrets.ts';
+import { openNativeBuilder } from './open-builders.ts';
 import { type Egress, type EgressSettings, openEgress } from './open-egress.ts';
 import { openSources, type SourceSettings } from './open-sources.ts';
 import { loadProfiles, type ProfileCatalog } from './profiles/catalog.ts';
 import type { Router } from './routing/router.ts';
 import { openRouting } from './routing-parts.ts';
 import { Attachments } from './sandbox/attachments.ts';
+import { RoomSubjects } from './sandbox/building/room-subjects.ts';
 import { checkAll } from './sandbox/doctor.ts';
 import { Expiry } from './sandbox/expiry.ts';
 import { Guests } from './sandbox/guests.ts';
 import { HostReports } from './sandbox/host-reports.ts';
 import { Idle } from './sandbox/idle.ts';
 import { ImageChoice } from './sandbox/image-choice.ts';
+import type { ImageCatalog } from './sandbox/images/image-catalog.ts';
 import { InFlight } from './sandbox/in-flight.ts';
 import { Networks } from './sandbox/networks.ts';
 import { Plans } from './sandbox/plans.ts';
@@ -70,6 +77,10 @@ export interface ControlPlaneOptions {
   readonly builds?: { readonly atOnce?: number | undefined; readonly maxPerTenant?: number | undefined } | undefined;
   /** What brings repositories, folders and archives. */
   readonly sources?: SourcesPort | undefined;
+  /** Which registries are asked, and as whom. */
+  readonly registries?: RegistryAccessOptions | undefined;
+  /** What stays of images that nothing uses. */
+  readonly imageLimits?: Partial<CollectLimits> | undefined;
   /** The way out of sandboxes. */
   readonly egress?: EgressSettings | undefined;
   /** What it may take, where it is the one of this server. */
@@ -99,6 +110,7 @@ export interface ControlPlane {
   readonly reconciler: Reconciler;
   readonly plans: Plans;
   readonly builds: Builds;
+  readonly images: ImageCatalog;
   readonly pools: WarmPools;
   readonly hosts: HostReports;
   readonly stale: Stale;
@@ -111,6 +123,8 @@ export interface ControlPlane {
   /** How full the place of root filesystems is. */
   storageRoom(): Promise<StorageNumbers | undefined>;
   readonly egress: Egress;
+  /** Makes images with nothing but what runs sandboxes here; undefined where that is not possible. */
+  readonly nativeBuilder: NativeBuilder | undefined;
   doctor(): Promise<Doctor['checks']>;
   close(): Promise<void>;
 }
@@ -150,7 +164,14 @@ async function assemble(
   await store.idempotency.prune();
   await store.toolCalls.prune();
   const wanted = options.drivers ?? defaultDrivers;
-  const backends = await openBackends(folder, store.installation, wanted, options.storage, options.engines);
+  const backends = await openBackends(
+    folder,
+    store.installation,
+    wanted,
+    options.storage,
+    options.engines,
+    options.registries,
+  );
   undo.push(() => backends.close());
   const { drivers, filesystems, images, backendImages } = backends;
   const routing = await openRouting(folder, store, drivers, host, filesystems);
@@ -168,7 +189,8 @@ async function assemble(
     key: options.secretsKey,
     log: options.log,
   });
-  const parts = { subjects: rules, journal, secrets: outgoing };
+  const subjects = new RoomSubjects(rules);
+  const parts = { subjects, journal, secrets: outgoing };
   const egress = openEgress(store, drivers, parts, options.egress ?? {}, options.log ?? silent);
   undo.push(() => egress.close());
   const service = { version: options.version, instance: store.installation };
@@ -192,7 +214,6 @@ async function assemble(
   const sources = options.sources ?? openSources(brings, options.sourceSettings ?? {});
   const builds = new Builds({
     store,
-    builder: options.builder,
     context: sources && ((request) => sources.context(request)),
     ...options.builds,
     warn: (error, what) => options.log?.warn({ err: error }, what),
@@ -215,6 +236,8 @@ async function assemble(
     subjects: rules,
   };
   const runner = new Runner(work);
+  const native = openNativeBuilder({ filesystems, drivers, subjects, gates: egress.gates, runner, work });
+  undo.push(async () => native?.close());
   const pools = new WarmPools({ work, runner, router, profiles, limits, host });
   const sandboxes = new Sandboxes({ work, runner, router, profiles, limits, pools });
   const idle = new Idle(work, runner);
@@ -231,7 +254,7 @@ async function assemble(
   });
   const networks = new Networks({ store, sandboxes, rules, journal, gates: egress.gates });
   const branches = new Branches({ work, runner, sandboxes, snapshots, profiles, limits, host });
-  const diffs = new Diffs({ filesystems, sandboxes, snapshots });
+  const diffs = new Diffs({ store, filesystems, sandboxes, snapshots, drivers });
   const archives = new Archives({ store, filesystems, snapshots, profiles, drivers });
   const keeper = new SnapshotKeeper(work, snapshots, drivers);
   const reconciler = new Reconciler({ work, runner, expiry, keeper, drivers });
@@ -249,6 +272,7 @@ async function assemble(
     links: () => egress.gates.count,
     egress: () => journal.counted,
     droppedSpans: () => tracing.droppedSpans(),
+    routes: () => router.numbers(),
   });
   spans.listen((span) => metrics.span(span));
   store.onEvent((event) => metrics.event(event.type));
@@ -268,7 +292,15 @@ async function assemble(
     version,
   });
   const stale = new Stale({ work, runner, sandboxes, reconciler, drivers });
-  await builds.open();
+  await builds.open(options.builder ?? native?.builder);
+  const { images: catalog, stop } = openImages({
+    store,
+    secrets,
+    backends,
+    limits: options.imageLimits,
+    log: options.log,
+  });
+  undo.push(stop);
   const keys = new Keys(store);
   const attachments = new Attachments();
   return {
@@ -289,6 +321,7 @@ async function assemble(
     reconciler,
     plans,
     builds,
+    images: catalog,
     pools,
     hosts,
     stale,
@@ -300,6 +333,7 @@ async function assemble(
     usage,
     storageRoom,
     egress,
+    nativeBuilder: native?.builder,
     doctor,
   };
 }

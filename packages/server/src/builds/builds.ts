@@ -21,8 +21,6 @@ import { buildKey, buildRules, sharedBuildKey } from './build-key.ts';
 import { BuildWorker, type BuildWorkerOptions } from './build-worker.ts';
 
 export interface BuildsOptions extends Omit<BuildWorkerOptions, 'onChange' | 'builder'> {
-  /** Absent where nothing can be built: what others built can still be looked at. */
-  readonly builder?: Builder | undefined;
   /** How many builds of one tenant may be queued or running. */
   readonly maxPerTenant?: number | undefined;
 }
@@ -48,16 +46,15 @@ const hasEnded: readonly BuildState[] = ['succeeded', 'failed', 'cancelled'];
 /** Builds as they are asked for, waited for, looked at and stopped. */
 export class Builds {
   readonly #store: Store;
-  readonly #worker: BuildWorker | undefined;
+  readonly #options: BuildsOptions;
+  #worker: BuildWorker | undefined;
   readonly #maxPerTenant: number;
   readonly #listeners = new Map<Id<'build'>, Set<() => void>>();
 
   constructor(options: BuildsOptions) {
     this.#store = options.store;
     this.#maxPerTenant = options.maxPerTenant ?? defaultMaxPerTenant;
-    const { builder } = options;
-    const onChange = (build: Id<'build'>) => this.#changed(build);
-    this.#worker = builder && new BuildWorker({ ...options, builder, onChange });
+    this.#options = options;
   }
 
   /** Whether something builds here. */
@@ -65,11 +62,17 @@ export class Builds {
     return this.#worker !== undefined;
   }
 
-  /** Begins to work, and goes on with what an earlier server left: no other one is at work on it. */
-  async open(): Promise<void> {
-    await this.#store.jobs.releaseAll(buildJobKind);
+  /**
+   * Begins to work, and goes on with what an earlier server left: no other one is at work on it. Without a builder
+   * nothing is built; what was can still be looked at.
+   */
+  async open(builder: Builder | undefined): Promise<void> {
     await this.prune();
-    this.#worker?.start();
+    if (!builder) return;
+    await this.#store.jobs.releaseAll(buildJobKind);
+    const onChange = (build: Id<'build'>) => this.#changed(build);
+    this.#worker = new BuildWorker({ ...this.#options, builder, onChange });
+    this.#worker.start();
   }
 
   async close(): Promise<void> {

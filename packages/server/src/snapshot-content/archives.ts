@@ -22,6 +22,7 @@ import { type Caller, projectOf } from '../tenancy/caller.ts';
 import type { ArchiveRecord } from './archive-record.ts';
 import { holdView } from './held-view.ts';
 import { hostBinds } from './host-binds.ts';
+import { requireOurFiles } from './our-files.ts';
 import { type ReadArchive, readArchive, receive } from './read-archive.ts';
 import { type ArchiveLayer, ArchiveWriter } from './write-archive.ts';
 
@@ -62,6 +63,7 @@ export class Archives {
     const snapshot = await snapshots.stored(caller, id);
     const inputs = await store.snapshots.inputs(snapshot.id);
     if (!inputs) throw new CaissonError('snapshot_not_found', `there is no snapshot ${id}`);
+    await requireOurFiles(this.#context, snapshot.id);
     const filesystems = this.#filesystems();
     const held = await holdView(filesystems.storage, snapshot.id, signal);
     try {
@@ -107,7 +109,7 @@ export class Archives {
   }
 
   async #adopt(archive: ReadArchive, owner: Owner, request: ImportRequest, signal: AbortSignal): Promise<Snapshot> {
-    const { storage } = this.#filesystems();
+    const { storage, images } = this.#filesystems();
     const image = await imageOf(archive);
     const inputs = this.#inputsOf(archive, image.digest);
     const [id, sandbox] = [newId('snapshot'), newId('sandbox')];
@@ -121,7 +123,13 @@ export class Archives {
       blueprintDigest: blueprintDigest(inputs.blueprint as WorkspaceBlueprint),
       inputs,
     };
-    return this.#context.snapshots.adopt(foreign, () => storage.adopt({ id, sandbox, image }, archive.fill, signal));
+    const release = images.hold(image);
+    try {
+      const fill = () => storage.adopt({ id, sandbox, image }, archive.fill, signal);
+      return await this.#context.snapshots.adopt(foreign, fill);
+    } finally {
+      release();
+    }
   }
 
   /** Its base lowest first, then its changes. What this server has its base by is told, so that another may have it too. */
