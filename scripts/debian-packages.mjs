@@ -25,6 +25,11 @@ const needed = {
   test: [
     { package: 'runsc', program: 'runsc', why: 'sandboxes with a kernel of their own are tested with it' },
     { package: 'git', program: 'git', why: 'sources are git repositories' },
+    {
+      package: 'dropbear-bin',
+      program: 'dropbear',
+      why: 'repositories are fetched over ssh from another program than ours',
+    },
     { package: 'attr', program: 'setfattr', why: 'snapshots are tested for extended attributes' },
     { package: 'strace', program: 'strace', why: 'the guest is tested for the calls it makes' },
     { package: 'valgrind', program: 'valgrind', why: 'the guest is tested under it' },

@@ -123,6 +123,8 @@ describe('a sandbox with a repository', () => {
         expect(stored.filter(({ bytes }) => bytes.includes(spelling)).map(({ path }) => path)).toEqual([]);
       }
       expect(inside).toContain(`url = ${secretUrl()}`);
+      const used = (await caisson.secrets.list()).find(({ name }) => name === 'good');
+      expect(used?.lastUsedAt).not.toBeNull();
     });
   });
 });

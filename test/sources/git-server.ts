@@ -17,6 +17,8 @@ export interface GitServer {
   readonly seen: string[];
   /** How the old protocol is spoken: whatever version is asked for, it is not heard. */
   isOld: boolean;
+  /** Requests for packs are answered by nothing but a first part of it. */
+  isHeld: boolean;
   /** A repository with these files, committed once; gives the commit. */
   make(name: string, files: Readonly<Record<string, string>>): string;
   /** Git in the repository that others fetch from. */
@@ -35,7 +37,7 @@ const env = { PATH: process.env.PATH ?? '', HOME: '/nonexistent', GIT_CONFIG_NOS
 
 export async function gitServer({ certificate, login }: GitServerOptions = {}): Promise<GitServer> {
   const folder = mkdtempSync(join(tmpdir(), 'caisson-git-'));
-  const state = { isOld: false };
+  const state = { isOld: false, isHeld: false };
   const seen: string[] = [];
   const git = (name: string, ...args: string[]) =>
     execFileSync('git', ['-C', join(folder, name), ...args], {
@@ -48,6 +50,14 @@ export async function gitServer({ certificate, login }: GitServerOptions = {}): 
     seen.push(`${req.method} ${req.url} ${given}`);
     if (isPrivate && given !== `Basic ${Buffer.from(login ?? '').toString('base64')}`) {
       res.writeHead(401, { 'www-authenticate': 'Basic realm="git"' }).end('no');
+      return;
+    }
+    if (state.isHeld && req.method === 'POST') {
+      req.resume();
+      res.writeHead(200, { 'content-type': 'application/x-git-upload-pack-result' });
+      res.write('000dpackfile\n');
+      // Sent as a part of the pack, and then nothing more.
+      res.write(Buffer.concat([Buffer.from('0009\u0001'), Buffer.from('PACK')]));
       return;
     }
     runBackend(folder, state.isOld, req, res);
@@ -72,11 +82,18 @@ export async function gitServer({ certificate, login }: GitServerOptions = {}): 
     set isOld(value) {
       state.isOld = value;
     },
+    get isHeld() {
+      return state.isHeld;
+    },
+    set isHeld(value) {
+      state.isHeld = value;
+    },
     make(name, files) {
       const at = join(folder, name);
       mkdirSync(at, { recursive: true });
       git(name, 'init', '-q', '-b', 'main');
-      git(name, 'config', 'uploadpack.allowAnySHA1InWant', 'false');
+      // Nobody needs them small, and tests make large ones.
+      git(name, 'config', 'core.compression', '0');
       for (const [path, text] of Object.entries(files)) {
         mkdirSync(dirname(join(at, path)), { recursive: true });
         if (text.startsWith('-> ')) symlinkSync(text.slice(3), join(at, path));

@@ -228,7 +228,17 @@ async function assemble(
   const plans = new Plans({ profiles, images, indexFolder: folder.file('package-index') });
   const rooms = { deadlines, installation: store.installation };
   const hold = <T>(id: Id<'sandbox'>, task: () => Promise<T>) => runner.whileIdle(id, task);
-  const brings = { folder, drivers, filesystems, rooms, egress, subjects: rules, projects, hold };
+  const brings = {
+    folder,
+    drivers,
+    filesystems,
+    rooms,
+    egress,
+    subjects: rules,
+    projects,
+    secrets: store.secrets,
+    hold,
+  };
   const sources = options.sources ?? openSources(brings, options.sourceSettings ?? {});
   const builds = new Builds({
     store,

@@ -10,6 +10,7 @@ import { Contents } from './sandbox/sources/contents.ts';
 import { Credentials } from './sandbox/sources/credentials.ts';
 import { type GitRoomParts, gitRooms } from './sandbox/sources/git-room.ts';
 import { Sources } from './sandbox/sources/sources.ts';
+import type { SecretPlace, SecretStore } from './store/secrets.ts';
 
 /** What the operator of a server says of where files come from. */
 export interface SourceSettings {
@@ -28,6 +29,7 @@ export interface SourceParts {
   readonly egress: Egress;
   readonly subjects: EgressSubjects;
   readonly projects: ProjectSecrets;
+  readonly secrets: Pick<SecretStore, 'used'>;
 }
 
 /**
@@ -35,11 +37,13 @@ export interface SourceParts {
  * brought goes.
  */
 export function openSources(parts: SourceParts, { folders, idleMs }: SourceSettings): Sources | undefined {
-  const { folder, drivers, filesystems, rooms, hold, egress, subjects, projects } = parts;
+  const { folder, drivers, filesystems, rooms, hold, egress, subjects, projects, secrets } = parts;
   if (!drivers.some(({ capabilities }) => capabilities.guest)) return undefined;
   const contextFolder = folder.file('sources');
   rmSync(contextFolder, { recursive: true, force: true });
   const { reach } = egress;
+  // Nothing waits for it, and nothing fails with it: it is for people who look.
+  const used = (place: SecretPlace, name: string) => void secrets.used(place, name, Date.now()).catch(() => {});
   const program = guestProgram();
   return new Sources({
     reach,
@@ -47,7 +51,7 @@ export function openSources(parts: SourceParts, { folders, idleMs }: SourceSetti
     subjects,
     contextFolder,
     guestProgram: program,
-    credentials: new Credentials(projects),
+    credentials: new Credentials(projects, used),
     contents: new Contents({ reach, folders, idleMs, guestProgram: program }),
     rooms: gitRooms({ work: rooms, drivers, filesystems, hold }),
   });

@@ -10,6 +10,7 @@ interface ServeOptions {
   readonly storage?: string;
   readonly zfsDataset?: string;
   readonly egressOpen?: string[];
+  readonly sourceFolder?: string[];
   readonly egressRoots?: string;
   readonly registry?: string[];
   readonly defaultRegistry?: string;
@@ -75,6 +76,11 @@ export function addServe(parent: Command, context: CommandContext): void {
       'certificates to trust where TLS out of sandboxes ends here, as PEM (or CAISSON_EGRESS_ROOTS)',
     )
     .option(
+      '--source-folder <path>',
+      'a folder of this machine that specs may take files from; may be repeated (or CAISSON_SOURCE_FOLDERS)',
+      collect,
+    )
+    .option(
       '--otlp-endpoint <url>',
       'a collector that takes OTLP over HTTP: traces go there (or OTEL_EXPORTER_OTLP_ENDPOINT)',
       parseUrl,
@@ -136,6 +142,7 @@ async function serve(options: ServeOptions, { invocation, screen }: CommandConte
       open: options.egressOpen ?? namesIn(env.CAISSON_EGRESS_OPEN),
       rootsFile: options.egressRoots ?? (env.CAISSON_EGRESS_ROOTS || undefined),
     },
+    sourceSettings: { folders: options.sourceFolder ?? namesIn(env.CAISSON_SOURCE_FOLDERS) },
     traces: {
       endpoint:
         options.otlpEndpoint ??

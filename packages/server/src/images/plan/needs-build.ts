@@ -4,9 +4,10 @@ import { wantedPackages } from './wanted-packages.ts';
 
 /** Whether a blueprint asks for more than its base has. Without that it is launched from the base as it is. */
 export function needsBuild(blueprint: WorkspaceBlueprint): boolean {
-  const { harness, lifecycle, sources, tooling } = blueprint;
-  const isAsked =
-    harness.id !== 'none' || lifecycle.setup.length > 0 || sources.inputs.length > 0 || tooling.packages.length > 0;
+  const { harness, lifecycle, sources, tooling, target } = blueprint;
+  // On the machine's own programs nothing is built, and inputs are brought at launch.
+  const hasInputs = sources.inputs.length > 0 && target.os.family !== 'host';
+  const isAsked = harness.id !== 'none' || lifecycle.setup.length > 0 || hasInputs || tooling.packages.length > 0;
   if (isAsked) return true;
   const place = planPlace(blueprint);
   if (isFailure(place) || place.distribution === undefined) return false;

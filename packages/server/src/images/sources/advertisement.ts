@@ -17,8 +17,9 @@ export type Advertisement =
   | { readonly version: 2; readonly abilities: ReadonlyMap<string, string> }
   | { readonly version: 0; readonly abilities: ReadonlyMap<string, string>; readonly refs: readonly RemoteRef[] };
 
-/** The largest public repositories have some hundred thousand. */
+/** The largest public repositories have some hundred thousand names, of some sixty bytes each. */
 const maxRefs = 500_000;
+const maxListingBytes = 64 * 1024 * 1024;
 const maxAbilities = 256;
 
 const idPattern = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/;
@@ -32,8 +33,9 @@ export async function readAdvertisement(reader: PacketReader): Promise<Advertise
   const refs: RemoteRef[] = [];
   let abilities: ReadonlyMap<string, string> = new Map();
   let line: string | undefined = first === 'version 1' ? await nextText(reader) : first;
-  for (let count = 0; line !== undefined; count += 1, line = await nextText(reader)) {
-    if (count >= maxRefs) throw broken('it has more names than can be read');
+  const room = new Room();
+  for (; line !== undefined; line = await nextText(reader)) {
+    room.take(line);
     const [text = '', list] = line.split('\0', 2);
     if (list !== undefined) abilities = oldAbilities(list);
     if (/^shallow /.test(text)) continue;
@@ -64,8 +66,9 @@ export function askForRefs(prefixes: readonly string[], { abilities }: Advertise
 /** The answer to `askForRefs`. */
 export async function readRefs(reader: PacketReader): Promise<RemoteRef[]> {
   const refs: RemoteRef[] = [];
+  const room = new Room();
   for (let line = await nextText(reader); line !== undefined; line = await nextText(reader)) {
-    if (refs.length >= maxRefs) throw broken('it has more names than can be read');
+    room.take(line);
     const [head = '', ...attributes] = splitAttributes(line);
     if (head.startsWith('unborn ')) continue;
     const { id, name } = idAndName(head);
@@ -103,6 +106,18 @@ export function refusedBy(words: string): CaissonError {
     ? 'source_not_found'
     : 'source_failed';
   return new CaissonError(code, `it says: ${remoteWords(words)}`, { context: { remote: remoteWords(words) } });
+}
+
+/** How much a remote may still say of its names: all of it is held at once. */
+class Room {
+  #lines = maxRefs;
+  #bytes = maxListingBytes;
+
+  take(line: string): void {
+    this.#lines -= 1;
+    this.#bytes -= line.length;
+    if (this.#lines < 0 || this.#bytes < 0) throw broken('it has more names than can be read');
+  }
 }
 
 /** Over HTTP a line that says which service it is, and the end of a message, may stand before it. */

@@ -4,6 +4,8 @@ import { expect, test } from 'vitest';
 import { readAdvertisement, readRefs } from './advertisement.ts';
 import { type Packet, PacketReader, packet, textOf } from './pkt-line.ts';
 
+const latin1 = fc.uint8Array().map((bytes) => Buffer.from(bytes).toString('latin1'));
+
 async function* inPieces(bytes: Uint8Array, cuts: readonly number[]): AsyncGenerator<Uint8Array> {
   const at = [...new Set(cuts.map((cut) => cut % (bytes.length + 1)))].sort((a, b) => a - b);
   let from = 0;
@@ -21,7 +23,11 @@ async function all(reader: PacketReader): Promise<string[]> {
 }
 
 test('lines are read as they were written, however they arrive', async () => {
-  const words = fc.array(fc.string({ unit: 'grapheme', maxLength: 40 }).filter((text) => !text.endsWith('\n')));
+  const words = fc.array(
+    fc
+      .string({ unit: fc.constantFrom('a', ' ', '\0', '\n', 'é', '😀'), maxLength: 40 })
+      .filter((text) => !text.endsWith('\n')),
+  );
   await fc.assert(
     fc.asyncProperty(words, fc.array(fc.nat()), async (lines, cuts) => {
       const bytes = Buffer.from(`${lines.map(packet).join('')}0000`);
@@ -32,10 +38,7 @@ test('lines are read as they were written, however they arrive', async () => {
 });
 
 test('whatever arrives is read to an end, or refused in one way', async () => {
-  const words = fc.oneof(
-    fc.string({ unit: 'binary' }),
-    fc.constantFrom('0000', '0001', '000eversion 2\n', '0004', 'fff1'),
-  );
+  const words = fc.oneof(latin1, fc.constantFrom('0000', '0001', '000eversion 2\n', '0004', 'fff1'));
   await fc.assert(
     fc.asyncProperty(fc.array(words), fc.array(fc.nat()), async (parts, cuts) => {
       for (const read of [all, readAdvertisement, readRefs]) {
@@ -45,4 +48,17 @@ test('whatever arrives is read to an end, or refused in one way', async () => {
     }),
     { numRuns: 30 },
   );
+});
+
+test('a remote whose names have no end is left', async () => {
+  const line = Buffer.from(packet(`${'a'.repeat(40)} refs/heads/${'x'.repeat(65_000)}\n`));
+  let sent = 0;
+  async function* endless(): AsyncGenerator<Uint8Array> {
+    for (;;) {
+      sent += line.length;
+      yield line;
+    }
+  }
+  await expect(readRefs(new PacketReader(endless()))).rejects.toMatchObject({ code: 'source_failed' });
+  expect(sent).toBeLessThan(70 * 1024 * 1024);
 });

@@ -28,6 +28,8 @@ export interface OpenContent {
   readonly signal: AbortSignal;
 }
 
+const tarBlockBytes = 512;
+const tarHint = 'Give a tar: plain, or compressed with gzip or zstd.';
 const zipMagic = Buffer.from('PK\u0003\u0004', 'latin1');
 
 export function isContent(named: NamedSource): named is NamedSource<ContentSource> {
@@ -101,15 +103,31 @@ export class Contents {
 }
 
 async function* plainTar(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  let isFirst = true;
+  let head: Buffer | undefined = Buffer.alloc(0);
   for await (const chunk of decompressed(bytes)) {
-    if (isFirst && Buffer.from(chunk.subarray(0, 4)).equals(zipMagic))
-      throw new CaissonError('source_failed', 'it is a zip archive, which is not read', {
-        hint: 'Give a tar: plain, or compressed with gzip or zstd.',
-      });
-    isFirst = false;
-    yield chunk;
+    if (head === undefined) {
+      yield chunk;
+      continue;
+    }
+    head = Buffer.concat([head, chunk]);
+    if (head.length < tarBlockBytes) continue;
+    requireTar(head);
+    yield head;
+    head = undefined;
   }
+  if (head !== undefined) requireTar(head);
+}
+
+/** An archive begins with a header whose sum is right, or with its own end. */
+function requireTar(head: Buffer): void {
+  const block = head.subarray(0, tarBlockBytes);
+  if (block.subarray(0, 4).equals(zipMagic))
+    throw new CaissonError('source_failed', 'it is a zip archive, which is not read', { hint: tarHint });
+  const sum = block.reduce((total, byte, at) => total + (at >= 148 && at < 156 ? 0x20 : byte), 0);
+  const written = Number.parseInt(block.toString('latin1', 148, 156).replace(/[\0 ]+/g, ''), 8);
+  const isEnd = block.length === tarBlockBytes && block.every((byte) => byte === 0);
+  if (block.length < tarBlockBytes || (sum !== written && !isEnd))
+    throw new CaissonError('source_failed', 'it is no archive', { hint: tarHint });
 }
 
 async function* hashed(bytes: AsyncIterable<Uint8Array>, hash: ReturnType<typeof createHash>) {

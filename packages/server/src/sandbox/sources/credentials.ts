@@ -2,6 +2,7 @@ import { CaissonError, type Owner } from '@caisson/contract';
 import type { GitAddress } from '../../images/sources/git-address.ts';
 import { matchesDomain } from '../../network/secrets/bound-secrets.ts';
 import type { LiveSecret, ProjectSecrets } from '../../network/secrets/project-secrets.ts';
+import type { SecretPlace } from '../../store/secrets.ts';
 import type { GitSource, NamedSource } from './source-name.ts';
 
 /** Whoever takes a token as a password wants some name beside it. */
@@ -25,9 +26,12 @@ export interface Credential {
 
 export class Credentials {
   readonly #projects: Pick<ProjectSecrets, 'of'>;
+  readonly #used: (place: SecretPlace, name: string) => void;
 
-  constructor(projects: Pick<ProjectSecrets, 'of'>) {
+  /** `used` is told of each that is about to be sent. */
+  constructor(projects: Pick<ProjectSecrets, 'of'>, used: (place: SecretPlace, name: string) => void = () => {}) {
     this.#projects = projects;
+    this.#used = used;
   }
 
   /** Undefined for a source that names none. Refuses one that is not there, or that is not for the source's host. */
@@ -58,6 +62,8 @@ export class Credentials {
         `The secret \`${authRef}\` is not for ${host}:${port}.`,
         `It goes only to hosts it is bound to: set it again with \`--domain ${host}${port === 443 ? '' : ` --port ${port}`}\`.`,
       );
+    const { tenant, project } = owner;
+    this.#used({ tenant, project }, authRef);
     const headersFor = (to: string, at: number) =>
       isBoundTo(secret, to, at) ? headersOf(secret, tokenUsers[source.provider]) : {};
     return { name: authRef, value: secret.value, headersFor };

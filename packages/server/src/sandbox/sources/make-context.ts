@@ -1,6 +1,6 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { CaissonError, networkRulesOf } from '@caisson/contract';
+import { CaissonError, hasCode, networkRulesOf } from '@caisson/contract';
 import type { GuestClient } from '@caisson/guest';
 import { defaultBounds } from '../../images/bounds.ts';
 import { resolveRef } from '../../images/sources/remote.ts';
@@ -65,6 +65,9 @@ async function bring(options: SourcesOptions, request: ContextRequest, { named, 
       maxBytes: defaultBounds.layerBytes,
       maxEntries: defaultBounds.layerEntries,
       signal,
+    }).catch((error) => {
+      if (!hasCode(error, 'image_invalid', 'image_too_large')) throw error;
+      throw new CaissonError('source_failed', `it cannot be unpacked: ${error.message}`, { cause: error });
     });
   if (isContent(named)) await unpack(options.contents.open(named.source, { rules, digest: fact, signal }));
   else if (isGit(named)) {

@@ -1,4 +1,4 @@
-import { type CaissonError, hasCode, type NetworkRules, type Owner } from '@caisson/contract';
+import { CaissonError, hasCode, type NetworkRules, type Owner } from '@caisson/contract';
 import type { GuestClient } from '@caisson/guest';
 import { repositoryDirectory } from '@caisson/workspace-composition';
 import { inputsRoot } from '../../images/plan/build-steps.ts';
@@ -123,7 +123,8 @@ export class Placer {
   }
 }
 
-/** An archive that a sandbox cannot take is the source's fault, and the disk's where that is full. */
-function unpacked(error: CaissonError): unknown {
-  return error;
+/** What a sandbox cannot take of an archive is the archive's fault; a full disk says so itself. */
+function unpacked(error: unknown): unknown {
+  if (!(error instanceof CaissonError) || !/^(?:file_|request_invalid)/.test(error.code)) return error;
+  return new CaissonError('source_failed', `it cannot be unpacked: ${error.message}`, { cause: error });
 }

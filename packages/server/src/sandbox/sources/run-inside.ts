@@ -5,6 +5,9 @@ import { remoteWords } from '../../images/sources/remote-words.ts';
 /** Of what a program says; more is of no use to anybody. */
 const keptBytes = 256 * 1024;
 
+/** What a killed server left running is told by it. */
+const sourceTag = 'caisson-source';
+
 export interface Script {
   readonly text: string;
   readonly args: readonly string[];
@@ -25,7 +28,8 @@ export interface Ran {
 export async function runInside(guest: GuestClient, script: Script, signal: AbortSignal): Promise<Ran> {
   const { text, args, user, env, cwd, input, shell = '/bin/sh' } = script;
   const argv = [shell, '-c', text, 'sh', ...args];
-  const process = await guest.processes.spawn({ argv, env, cwd, user, stdin: input !== undefined, signal });
+  const stdin = input !== undefined;
+  const process = await guest.processes.spawn({ argv, env, cwd, user, stdin, tags: [sourceTag], signal });
   const stop = () => void process.signal(9).catch(() => {});
   signal.addEventListener('abort', stop, { once: true });
   try {
@@ -44,6 +48,16 @@ export async function runInside(guest: GuestClient, script: Script, signal: Abor
     signal.removeEventListener('abort', stop);
     process.detach();
     void process.forget({ unhurried: true }).catch(() => {});
+  }
+}
+
+/** Ends what an earlier server began and cannot go on with. */
+export async function endLeftovers(guest: GuestClient, signal: AbortSignal): Promise<void> {
+  const left = await guest.processes.list({ tag: sourceTag }, signal);
+  for (const { id, exit } of left) {
+    if (exit === undefined) await guest.processes.signal(id, 9, 'group').catch(() => {});
+    await guest.processes.wait(id, signal).catch(() => {});
+    await guest.request('process.forget', { id }, { signal }).catch(() => {});
   }
 }
 

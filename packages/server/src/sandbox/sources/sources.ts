@@ -22,6 +22,7 @@ import { type Contents, isContent } from './contents.ts';
 import { makeContext } from './make-context.ts';
 import { Placer, type Rooms } from './placer.ts';
 import { type RemotesOptions, remotesOf } from './remotes.ts';
+import { endLeftovers } from './run-inside.ts';
 import { isGit, type NamedSource, namedInputs, namedWorkspace, naming } from './source-name.ts';
 
 export interface SourcesOptions extends RemotesOptions {
@@ -88,6 +89,7 @@ export class Sources implements SourcesPort {
   async #place(request: PlaceRequest): Promise<PlacedSources> {
     const { guest, blueprint, owner, facts, isBuilt, sandbox, progress, signal } = request;
     const rules = (await this.#options.subjects.find(sandbox))?.rules ?? networkRulesOf(blueprint.runtime.network);
+    await endLeftovers(guest, signal);
     const placer = new Placer({ ...this.#options, guest, owner, rules, progress, signal });
     const workspace = namedWorkspace(blueprint);
     if (workspace && !(isBuilt && repositoryPlacement(blueprint) === 'image'))
