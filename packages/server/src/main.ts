@@ -96,7 +96,9 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     const ready = heartbeat.start();
     // By then every guest that an earlier server left is linked.
     void ready.then(() => adoptLate(plane)).catch(() => {});
-    const prune = () => Promise.all([plane.store.idempotency.prune(), plane.store.toolCalls.prune()]).catch(() => {});
+    const { store, builds } = plane;
+    const prune = () =>
+      Promise.all([store.idempotency.prune(), store.toolCalls.prune(), builds.prune()]).catch(() => {});
     const pruning = setInterval(prune, pruneEveryMs).unref();
     undo.push(() => clearInterval(pruning));
     log.info({ addresses, previewAddresses, data: folder.path, engine: plane.store.engine }, 'listening');

@@ -23,6 +23,8 @@ interface ServeOptions {
   readonly secretsKeyFile?: string;
   readonly maxSandboxes?: number;
   readonly maxPerTenant?: number;
+  readonly builds?: number;
+  readonly maxBuilds?: number;
   readonly otlpEndpoint?: string;
 }
 
@@ -74,6 +76,8 @@ export function addServe(parent: Command, context: CommandContext): void {
     .option('--destroy-on-exit', 'destroy all sandboxes at the end instead of leaving them running')
     .option('--max-sandboxes <count>', 'how many sandboxes there may be on this host', parseCount)
     .option('--max-per-tenant <count>', 'how many sandboxes a tenant may have', parseCount)
+    .option('--builds <count>', 'how many images are built at a time; 2 when absent', parseCount)
+    .option('--max-builds <count>', 'how many builds of a tenant may wait or run; 50 when absent', parseCount)
     .addOption(new Option('--log-level <level>', 'how much to log').choices(logLevels).default('info'))
     .action((options: ServeOptions) => serve(options, context));
 }
@@ -117,6 +121,7 @@ async function serve(options: ServeOptions, { invocation, screen }: CommandConte
     destroyOnExit: options.destroyOnExit ?? false,
     logLevel: options.logLevel,
     version,
+    builds: { atOnce: options.builds, maxPerTenant: options.maxBuilds },
     limits: {
       ...(options.maxSandboxes === undefined ? {} : { sandboxesPerHost: options.maxSandboxes }),
       ...(options.maxPerTenant === undefined ? {} : { sandboxesPerTenant: options.maxPerTenant }),
