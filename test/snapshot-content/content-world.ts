@@ -93,7 +93,7 @@ export class ContentWorld {
     const sandboxes = { get: async (_: Caller, id: string) => this.#live.get(id) as Sandbox };
     this.snapshots = new Snapshots(work, sandboxes as never);
     this.keeper = new SnapshotKeeper(work, this.snapshots);
-    this.diffs = new Diffs({ filesystems, sandboxes, snapshots: this.snapshots });
+    this.diffs = new Diffs({ store, filesystems, sandboxes, snapshots: this.snapshots, drivers: [driver] });
     const profiles = new ProfileCatalog([blankProfile]);
     this.archives = new Archives({ store, filesystems, snapshots: this.snapshots, profiles, drivers: [driver] });
   }

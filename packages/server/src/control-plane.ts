@@ -5,15 +5,18 @@ import { Builds } from './builds/builds.ts';
 import type { DataFolder } from './data-folder.ts';
 import type { Driver } from './drivers/driver.ts';
 import type { Builder } from './images/builders/builder.ts';
+import type { NativeBuilder } from './images/builders/native/native-builder.ts';
 import { Journal } from './network/journal.ts';
 import type { EgressLog } from './network/proxy/egress-gates.ts';
 import { SandboxRules } from './network/sandbox-rules.ts';
 import type { Secrets } from './network/secrets/secrets.ts';
+import { openNativeBuilder } from './open-builders.ts';
 import { type Egress, type EgressSettings, openEgress } from './open-egress.ts';
 import { loadProfiles, type ProfileCatalog } from './profiles/catalog.ts';
 import type { Router } from './routing/router.ts';
 import { openRouting } from './routing-parts.ts';
 import { Attachments } from './sandbox/attachments.ts';
+import { RoomSubjects } from './sandbox/building/room-subjects.ts';
 import { checkAll } from './sandbox/doctor.ts';
 import { Expiry } from './sandbox/expiry.ts';
 import { Guests } from './sandbox/guests.ts';
@@ -107,6 +110,8 @@ export interface ControlPlane {
   /** How full the place of root filesystems is. */
   storageRoom(): Promise<StorageNumbers | undefined>;
   readonly egress: Egress;
+  /** Makes images with nothing but what runs sandboxes here; undefined where that is not possible. */
+  readonly nativeBuilder: NativeBuilder | undefined;
   doctor(): Promise<Doctor['checks']>;
   close(): Promise<void>;
 }
@@ -163,7 +168,8 @@ async function assemble(
     key: options.secretsKey,
     log: options.log,
   });
-  const parts = { subjects: rules, journal, secrets: outgoing };
+  const subjects = new RoomSubjects(rules);
+  const parts = { subjects, journal, secrets: outgoing };
   const egress = openEgress(store, drivers, parts, options.egress ?? {}, options.log ?? silent);
   undo.push(() => egress.close());
   const service = { version: options.version, instance: store.installation };
@@ -178,7 +184,6 @@ async function assemble(
     ...options.builds,
     warn: (error, what) => options.log?.warn({ err: error }, what),
   });
-  undo.push(() => builds.close());
   const work: WorkContext = {
     store,
     spans,
@@ -196,6 +201,8 @@ async function assemble(
     subjects: rules,
   };
   const runner = new Runner(work);
+  const native = openNativeBuilder({ filesystems, drivers, subjects, gates: egress.gates, runner, work });
+  undo.push(async () => native?.close());
   const pools = new WarmPools({ work, runner, router, profiles, limits, host });
   const sandboxes = new Sandboxes({ work, runner, router, profiles, limits, pools });
   const idle = new Idle(work, runner);
@@ -212,7 +219,7 @@ async function assemble(
   });
   const networks = new Networks({ store, sandboxes, rules, journal, gates: egress.gates });
   const branches = new Branches({ work, runner, sandboxes, snapshots, profiles, limits, host });
-  const diffs = new Diffs({ filesystems, sandboxes, snapshots });
+  const diffs = new Diffs({ store, filesystems, sandboxes, snapshots, drivers });
   const archives = new Archives({ store, filesystems, snapshots, profiles, drivers });
   const keeper = new SnapshotKeeper(work, snapshots, drivers);
   const reconciler = new Reconciler({ work, runner, expiry, keeper, drivers });
@@ -230,6 +237,7 @@ async function assemble(
     links: () => egress.gates.count,
     egress: () => journal.counted,
     droppedSpans: () => tracing.droppedSpans(),
+    routes: () => router.numbers(),
   });
   spans.listen((span) => metrics.span(span));
   store.onEvent((event) => metrics.event(event.type));
@@ -249,7 +257,8 @@ async function assemble(
     version,
   });
   const stale = new Stale({ work, runner, sandboxes, reconciler, drivers });
-  await builds.open(options.builder);
+  undo.push(() => builds.close());
+  await builds.open(options.builder ?? native?.builder);
   const keys = new Keys(store);
   const attachments = new Attachments();
   return {
@@ -280,6 +289,7 @@ async function assemble(
     usage,
     storageRoom,
     egress,
+    nativeBuilder: native?.builder,
     doctor,
   };
 }

@@ -101,6 +101,8 @@ const runtimeSchema = z.strictObject({
   workspaceRoot: textSchema(workspaceRootRule),
   persistence: z.enum(words.persistenceModes),
   ociRuntime: z.enum(words.ociRuntimes),
+  /** Nothing but the workspace can be written, and a few folders in memory. Absent where everything can. */
+  readOnlyRoot: z.exactOptional(z.literal(true)),
   network: z.strictObject({
     mode: z.enum(words.networkModes),
     allow: z.array(textSchema(egressEntryRule)).max(specBounds.arrayEntries),

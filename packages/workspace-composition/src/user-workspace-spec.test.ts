@@ -306,3 +306,11 @@ test('the schema reports the problems of the reader, with code and hint', () => 
     },
   ]);
 });
+
+test('a read-only root is in the blueprint when it is wanted, and absent otherwise', () => {
+  const runtimeOf = (readOnlyRoot: unknown) =>
+    normalizeUserWorkspaceSpec({ source: { kind: 'none' }, runtime: { readOnlyRoot } }).runtime;
+  expect(runtimeOf(true).readOnlyRoot).toBe(true);
+  expect(runtimeOf(false)).not.toHaveProperty('readOnlyRoot');
+  expect(() => runtimeOf('yes')).toThrow(/runtime\.readOnlyRoot/);
+});

@@ -21,11 +21,18 @@ static struct {
 } *w;
 static size_t buffered;
 static uint64_t total, most = UINT64_MAX;
+static bool impersonal;
+static struct timespec impersonal_time;
 
 void put_limit(uint64_t bytes) {
   most = bytes;
   w = malloc(sizeof *w);
   if (w == NULL) pack_fail(pack_refused, ENOMEM, "no memory");
+}
+
+void put_impersonal(uint64_t time) {
+  impersonal = true;
+  impersonal_time.tv_sec = (time_t)time;
 }
 
 static void flush(void) {
@@ -123,21 +130,22 @@ static bool has_mark(const char *path, bool whole) {
 void put_header(struct tar_member *member, const struct stat *st, int fd) {
   size_t used = 0;
   if (st != NULL) {
+    struct timespec changed = impersonal ? impersonal_time : st->st_mtim;
     member->mode = st->st_mode & 07777;
-    member->uid = st->st_uid;
-    member->gid = st->st_gid;
+    member->uid = impersonal ? 0 : st->st_uid;
+    member->gid = impersonal ? 0 : st->st_gid;
     /* Before 1970 there were no such files. */
-    member->mtime = st->st_mtim.tv_sec < 0 ? 0 : st->st_mtim.tv_sec;
-    if (member->mtime > 0 && st->st_mtim.tv_nsec != 0) {
+    member->mtime = changed.tv_sec < 0 ? 0 : changed.tv_sec;
+    if (member->mtime > 0 && changed.tv_nsec != 0) {
       char time[40];
-      int size = snprintf(time, sizeof time, "%lld.%09ld", (long long)member->mtime, st->st_mtim.tv_nsec);
+      int size = snprintf(time, sizeof time, "%lld.%09ld", (long long)member->mtime, changed.tv_nsec);
       used = add_record(used, "mtime", time, (size_t)size);
     }
     if (has_mark(member->path, true)) used = add_record(used, "CAISSON.literal", "path", 4);
   } else if (has_mark(member->path, false)) {
     used = add_record(used, "CAISSON.literal", "folders", 7);
   }
-  if (fd >= 0) used = add_attributes(used, fd);
+  if (fd >= 0 && !impersonal) used = add_attributes(used, fd);
   size_t size = tar_encode_with(member, w->records, used, w->header);
   count(size);
   put(w->header, size);

@@ -145,6 +145,7 @@ int pack_main(int argc, char **argv) {
     if (i + 1 >= argc || !number(argv[i + 1], &value)) return 2;
     if (strcmp(argv[i], "--max-bytes") == 0) bytes_max = value;
     else if (strcmp(argv[i], "--max-entries") == 0) entries_max = value;
+    else if (strcmp(argv[i], "--impersonal") == 0) put_impersonal(value);
     else return 2;
   }
   prctl(PR_SET_PDEATHSIG, SIGKILL);

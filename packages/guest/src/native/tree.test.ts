@@ -160,6 +160,19 @@ cat words; "$PROGRAM" diff a b | tr '\\0' '\\n'`);
   expect(performance.now() - begin).toBeLessThan(5_000);
 });
 
+test.runIf(isRoot)('who made a tree and when is not in its bytes where that is not wanted', () => {
+  const made = (name: string, time: string, owner: number) => `
+mkdir -p ${name}/d; echo x > ${name}/d/f; chmod 750 ${name}/d/f; ln -s /etc ${name}/l; ln ${name}/d/f ${name}/h
+setfattr -n user.a -v ${owner} ${name}/d/f
+chown -hR ${owner}:${owner} ${name}; touch -hd ${time} ${name}/d/f ${name}/l ${name}/d ${name}
+"$PROGRAM" pack ${name} --impersonal 946684800 > ${name}.tar
+`;
+  const said = inScratch(`
+${made('one', '2001-01-01', 0)} ${made('two', '2024-05-05T12:00:00.5', 1000)}
+cmp one.tar two.tar; TZ=UTC tar --numeric-owner -tvf two.tar`);
+  expect(said.match(/^\S+ 0\/0 +\d+ 2000-01-01 00:00 /gm)).toHaveLength(5);
+});
+
 test.runIf(isRoot)('what no archive can tell is an error that names it', () => {
   const refuse = (make: string) =>
     inScratch(`mkdir a; ( cd a; ${make} )\n"$PROGRAM" pack a > /dev/null 2> words && exit 1; echo $?; cat words`);

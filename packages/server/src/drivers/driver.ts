@@ -92,6 +92,8 @@ export interface CreateRequest {
   readonly resources?: WorkspaceBlueprint['runtime']['resources'];
   /** The environment of every process: the image's, and the blueprint's over it. */
   readonly env?: Readonly<Record<string, string>>;
+  /** Nothing is added to the tree, not even the account of `user`: somebody wants to know what is changed in it. */
+  readonly isBare?: boolean;
 }
 
 export interface Instance {
@@ -148,6 +150,8 @@ export interface Capabilities {
   readonly limits: readonly ('cpus' | 'memoryMiB' | 'diskMiB' | 'pids')[];
   /** Root inside is nobody outside, with a range of ids of its own. */
   readonly userNamespace: boolean;
+  /** All but the workspace can be made read-only. Absent where it cannot. */
+  readonly readOnlyRoot?: boolean;
   /** A guest runs inside: commands, files, terminals and ports work. */
   readonly guest: boolean;
   /** The backend can end the processes and keep the filesystem. Drivers on our storage need not: we keep it. */

@@ -53,11 +53,16 @@ export class SandboxMaker {
     const asked = routeRequest(wanted.composed.blueprint, wanted.profile, policy, wanted.owner.tenant, request.host);
     // What was made ahead has its place: whether there is room for more is not asked for it.
     const first = router.decide(asked);
+    const { counts } = router.health;
+    if (!first.chosen) counts.decided(first);
     const chosen = this.#choose(first, asked);
     const record = this.#recordOf(wanted, request, policy, slot, first, chosen);
     const attempt = newAttempt('create', wanted.composed);
     const claimed = await pools?.claim(record, { ...attempt, route: stored(first) }, idempotency);
-    if (claimed) return { sandbox: claimed, settled: true, created: true };
+    if (claimed) {
+      counts.decided(first);
+      return { sandbox: claimed, settled: true, created: true };
+    }
     const choice = await this.#choice(wanted);
     const own = choice ? { ...attempt, made: choice.made } : attempt;
     const enter = choice?.isBuilding ? 'building' : 'provisioning';
@@ -65,6 +70,7 @@ export class SandboxMaker {
     const isFree = room.memory === undefined && room.storage === undefined;
     let decision = isFree ? first : router.decide(asked, { room });
     for (;;) {
+      counts.decided(decision);
       const backend = this.#choose(decision, asked);
       const placed = backend === chosen ? record : this.#recordOf(wanted, request, policy, slot, decision, backend);
       try {

@@ -1,5 +1,6 @@
 import { actionNames, type Health, healthStates } from '@caisson/contract';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { addRouteMetrics, type RouteNumbers } from './route-metrics.ts';
 import type { Span } from './spans.ts';
 
 /** Where numbers come from that are asked for only when somebody looks. */
@@ -15,6 +16,7 @@ export interface MetricSources {
   /** Since the start, of all sandboxes together. */
   egress(): EgressNumbers;
   droppedSpans(): number;
+  routes(): RouteNumbers;
 }
 
 export interface EgressNumbers {
@@ -163,6 +165,7 @@ export class Metrics {
       },
     });
     told('caisson_operations', 'Actions that run at the moment.', registers, () => sources.operations());
+    addRouteMetrics(registers, () => sources.routes());
   }
 
   request(route: string, status: number, seconds: number): void {

@@ -110,6 +110,7 @@ const runtime = z.strictObject({
   workspaceRoot: optional(text),
   persistence: optional(z.enum(words.persistenceModes)),
   ociRuntime: optional(z.enum(words.ociRuntimes)),
+  readOnlyRoot: optional(z.boolean().describe('Nothing but the workspace can be written, and what is in memory.')),
   network: optional(network),
   resources: optional(
     z.strictObject({

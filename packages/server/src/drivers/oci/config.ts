@@ -2,6 +2,7 @@ import { sandboxCapabilities } from '../../isolation/capabilities.ts';
 import { maskedPaths, readonlyPaths } from '../../isolation/hidden-paths.ts';
 import { seccompProfile } from '../../isolation/seccomp.ts';
 import type { InstanceKey } from '../driver.ts';
+import type { WritableMounts } from './read-only-root.ts';
 
 export interface ConfigInput {
   readonly key: InstanceKey;
@@ -15,6 +16,10 @@ export interface ConfigInput {
   readonly resources: Record<string, unknown>;
   /** Not every runtime takes the filter: one with a kernel of its own lets no call through to ours. */
   readonly seccomp: boolean;
+  /** With any, the root filesystem itself cannot be written. */
+  readonly writable?: WritableMounts;
+  /** Without the account that every sandbox has. */
+  readonly isBare?: boolean;
 }
 
 /**
@@ -32,7 +37,7 @@ export function ociConfig(input: ConfigInput): Record<string, unknown> {
   return {
     ociVersion: '1.0.2',
     hostname: key.sandbox,
-    root: { path: rootfs.path, readonly: false },
+    root: { path: rootfs.path, readonly: (input.writable ?? []).length > 0 },
     process: {
       terminal: false,
       user: { uid: 0, gid: 0 },
@@ -61,12 +66,13 @@ export function ociConfig(input: ConfigInput): Record<string, unknown> {
   };
 }
 
-function guestCommand({ key, directory }: ConfigInput): string[] {
+function guestCommand({ key, directory, isBare = false }: ConfigInput): string[] {
   const { sandbox, incarnation } = key;
   const identity = ['--sandbox', sandbox, '--incarnation', String(incarnation)];
   // Its first secret comes on stdin: it is neither in a file nor in the list of processes.
   const channel = ['--socket', `${inside}/run/socket`, '--secret-fd', '0'];
-  return [insideProgram, 'guest', ...identity, ...channel, '--create-user', '--directory', directory];
+  const account = isBare ? [] : ['--create-user'];
+  return [insideProgram, 'guest', ...identity, ...channel, ...account, '--directory', directory];
 }
 
 function namespaces(withUser: boolean): { type: string }[] {
@@ -80,9 +86,10 @@ function idMappings(ids: ConfigInput['rootfs']['ids']): Record<string, unknown> 
   return { uidMappings: mapping, gidMappings: mapping };
 }
 
-function mounts({ guest }: ConfigInput): unknown[] {
+function mounts({ guest, writable = [] }: ConfigInput): unknown[] {
   const quiet = ['nosuid', 'noexec', 'nodev'];
   return [
+    ...writable,
     { destination: '/proc', type: 'proc', source: 'proc', options: quiet },
     // With room for the roots of trust that a sandbox with secrets has there, twice: a file is replaced, not written over.
     { destination: '/dev', type: 'tmpfs', source: 'tmpfs', options: ['nosuid', 'strictatime', 'mode=755', 'size=2m'] },

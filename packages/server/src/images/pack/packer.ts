@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { ImageBounds } from '../bounds.ts';
 import { digestEnd } from '../digest.ts';
+import { sourceDateEpoch } from '../plan/build-spec.ts';
 import { readTree } from './native-tree.ts';
 
 /** A tree as the tar of a layer: its name, and how long it is. */
@@ -29,19 +30,20 @@ export class Packer {
   }
 
   open(folder: string, signal: AbortSignal): AsyncGenerator<Buffer, void, undefined> {
-    const { layerBytes, layerEntries } = this.#bounds;
-    const limits = ['--max-bytes', String(layerBytes), '--max-entries', String(layerEntries)];
-    return readTree(this.#program, ['pack', folder, ...limits], signal);
+    return this.#read(folder, [], signal);
   }
 
-  async measure(folder: string, signal: AbortSignal): Promise<Packed> {
-    const hash = createHash('sha256');
-    let size = 0;
-    for await (const chunk of this.open(folder, signal)) {
-      hash.update(chunk);
-      size += chunk.length;
-    }
-    return { digest: digestEnd(hash), size };
+  /** A tree that somebody fetched: names, modes and content alone, so that who fetched it and when is not in the bytes. */
+  openContent(folder: string, signal: AbortSignal): AsyncGenerator<Buffer, void, undefined> {
+    return this.#read(folder, ['--impersonal', String(sourceDateEpoch)], signal);
+  }
+
+  measure(folder: string, signal: AbortSignal): Promise<Packed> {
+    return measured(this.open(folder, signal));
+  }
+
+  measureContent(folder: string, signal: AbortSignal): Promise<Packed> {
+    return measured(this.openContent(folder, signal));
   }
 
   /** The same of a layer, once. */
@@ -53,4 +55,20 @@ export class Packer {
     if (this.#known.size > maxKnown && oldest !== undefined) this.#known.delete(oldest);
     return known;
   }
+
+  #read(folder: string, more: readonly string[], signal: AbortSignal): AsyncGenerator<Buffer, void, undefined> {
+    const { layerBytes, layerEntries } = this.#bounds;
+    const limits = ['--max-bytes', String(layerBytes), '--max-entries', String(layerEntries)];
+    return readTree(this.#program, ['pack', folder, ...limits, ...more], signal);
+  }
+}
+
+async function measured(archive: AsyncIterable<Uint8Array>): Promise<Packed> {
+  const hash = createHash('sha256');
+  let size = 0;
+  for await (const chunk of archive) {
+    hash.update(chunk);
+    size += chunk.length;
+  }
+  return { digest: digestEnd(hash), size };
 }

@@ -1,0 +1,209 @@
+import { CaissonError } from '@caisson/contract';
+import { canonicalJson } from '@caisson/workspace-composition';
+import { planDigest } from '@caisson/workspace-composition/digest';
+import { digestOf } from '../../digest.ts';
+import type { ImageRecord } from '../../image-records.ts';
+import type { Images } from '../../images.ts';
+import { machineArchitecture } from '../../oci/platform.ts';
+import { Packer } from '../../pack/packer.ts';
+import { billOfMaterials } from '../../plan/bill-of-materials.ts';
+import { type BuildStep, buildSteps } from '../../plan/build-steps.ts';
+import { SharedWork } from '../../shared-work.ts';
+import { fromRecord, type Workshop } from '../../ways/workshop.ts';
+import type { Builder, BuilderTrouble, BuildRequest, BuiltImage } from '../builder.ts';
+import { baseOfPlan } from './base-of-plan.ts';
+import { contentOf, doStep, type StepLimits, type StepParts } from './do-step.ts';
+import { installedPackages } from './installed-packages.ts';
+import { type KeptImage, KeptSteps } from './kept-steps.ts';
+import { asStepError } from './step-failure.ts';
+import { planKey, stepKey } from './step-key.ts';
+import type { StepRoom, StepRooms } from './step-room.ts';
+
+export const defaultStepLimits: StepLimits = {
+  stepMs: 30 * 60_000,
+  logBytes: 8 * 1024 ** 2,
+  diskBytes: 10 * 1024 ** 3,
+};
+
+export interface NativeBuilderParts {
+  readonly images: Images;
+  readonly rooms: StepRooms;
+  readonly limits?: Partial<StepLimits> | undefined;
+}
+
+/** What a build works with while it lasts. */
+interface Bench extends StepParts {
+  readonly kept: KeptSteps;
+}
+
+/**
+ * Builds with nothing but what runs sandboxes here: each step in a room on the layers so far, and what it changed is the
+ * next layer. Files keep the times that a step gave them, because programs compare those with what they wrote elsewhere;
+ * what a step copies in has one time and one owner, and so the same name whoever fetched it.
+ */
+export class NativeBuilder implements Builder {
+  readonly name = 'native';
+  readonly #parts: NativeBuilderParts;
+  readonly #working = new SharedWork<string | null>();
+  /** Rooms that are being ended. */
+  readonly #ending = new Set<Promise<void>>();
+  #bench: Bench | undefined;
+
+  constructor(parts: NativeBuilderParts) {
+    this.#parts = parts;
+  }
+
+  /** The same with other limits. */
+  withLimits(limits: Partial<StepLimits>): NativeBuilder {
+    return new NativeBuilder({ ...this.#parts, limits: { ...this.#parts.limits, ...limits } });
+  }
+
+  probe(signal: AbortSignal): Promise<BuilderTrouble | undefined> {
+    return this.#parts.rooms.probe(signal);
+  }
+
+  async build(request: BuildRequest): Promise<BuiltImage> {
+    const { plan, owner, signal } = request;
+    signal.throwIfAborted();
+    const bench = await this.#openBench();
+    const steps = buildSteps(plan);
+    const key = planKey(plan, steps, owner.tenant);
+    const known = await bench.kept.image(key);
+    if (known !== undefined) {
+      for (const { id, title } of steps) {
+        request.tell({ kind: 'step-began', step: id, title });
+        request.tell({ kind: 'step-ended', step: id, outcome: 'cached', ms: 0 });
+      }
+      return built(known, bench.workshop);
+    }
+    requirePlatform(request);
+    try {
+      const image = await this.#make(bench, request, steps);
+      await bench.kept.keepImage(key, image);
+      return built(image, bench.workshop);
+    } finally {
+      await Promise.all(this.#ending);
+    }
+  }
+
+  async #openBench(): Promise<Bench> {
+    if (this.#bench !== undefined) return this.#bench;
+    const { images, rooms, limits } = this.#parts;
+    const workshop = await images.workshop();
+    this.#bench = {
+      rooms,
+      workshop,
+      packer: new Packer(workshop.guestProgram, workshop.bounds),
+      limits: { ...defaultStepLimits, ...limits },
+      kept: new KeptSteps(workshop),
+      release: (room) => this.#end(room),
+    };
+    return this.#bench;
+  }
+
+  #end(room: StepRoom): void {
+    const ending = room.dispose().finally(() => this.#ending.delete(ending));
+    this.#ending.add(ending);
+  }
+
+  async #make(bench: Bench, request: BuildRequest, steps: readonly BuildStep[]): Promise<KeptImage> {
+    const { plan, signal, tell } = request;
+    const base = await baseOfPlan(plan, this.#parts.images, signal, (line) =>
+      tell({ kind: 'output', step: 'base', text: `${line}\n` }),
+    );
+    const diffIds = [...base.diffIds];
+    for (const step of steps) {
+      if (diffIds.length >= bench.workshop.bounds.layers) throw tooManyLayers(step, bench.workshop.bounds.layers);
+      const layer = await this.#step(bench, request, base, diffIds, step);
+      if (layer !== null) diffIds.push(layer);
+    }
+    const folders = diffIds.map((diffId) => bench.workshop.layers.folderOf(diffId));
+    const installed = await installedPackages(folders);
+    return {
+      record: recordOf(request, base, diffIds),
+      bill: installed === undefined && plan.packages.length > 0 ? null : billOfMaterials(plan, installed),
+    };
+  }
+
+  /** The layer that a step leaves, found or made. */
+  async #step(
+    bench: Bench,
+    request: BuildRequest,
+    base: ImageRecord,
+    parents: readonly string[],
+    step: BuildStep,
+  ): Promise<string | null> {
+    const { plan, owner, rules, signal, tell } = request;
+    const began = performance.now();
+    const ended = (outcome: 'done' | 'cached' | 'failed') =>
+      tell({ kind: 'step-ended', step: step.id, outcome, ms: Math.round(performance.now() - began) });
+    tell({ kind: 'step-began', step: step.id, title: step.title });
+    try {
+      signal.throwIfAborted();
+      const content = step.kind === 'copy' ? await contentOf(step, request.context) : undefined;
+      const directory = base.config.workingDirectory ?? '/';
+      const key = stepKey({
+        ...{ step, parents, directory, platform: plan.platform, tenant: owner.tenant },
+        baseEnv: base.config.env,
+        planEnv: plan.env,
+        content: content === undefined ? undefined : (await bench.packer.measureContent(content, signal)).digest,
+      });
+      const known = await bench.kept.layer(key);
+      if (known !== undefined) {
+        ended('cached');
+        return known;
+      }
+      const parent = {
+        digest: digestOf(canonicalJson(parents)),
+        layers: parents.map((diffId) => bench.workshop.layers.folderOf(diffId)),
+      };
+      const room = { parent, env: base.config.env, owner, rules, diskBytes: bench.limits.diskBytes };
+      const progress = (text: string) => tell({ kind: 'output', step: step.id, text });
+      // Those who may reach something else do not wait for each other.
+      const shared = digestOf(canonicalJson({ key, rules }));
+      const layer = await this.#working.run(shared, { signal, progress }, async (inner, say) => {
+        const made = await doStep(bench, { step, room, directory, planEnv: plan.env, content }, inner, say);
+        await bench.kept.keepLayer(key, made);
+        return made;
+      });
+      ended('done');
+      return layer;
+    } catch (error) {
+      ended('failed');
+      throw asStepError(step, error, signal);
+    }
+  }
+}
+
+function recordOf({ plan }: BuildRequest, base: ImageRecord, diffIds: readonly string[]): ImageRecord {
+  const config = { ...base.config, env: { ...base.config.env, ...plan.env } };
+  return {
+    digest: digestOf(canonicalJson({ diffIds, config, platform: plan.platform, labels: plan.labels })),
+    name: `${base.name} with ${planDigest(plan).slice(0, 'plan-sha256:'.length + 12)}`,
+    diffIds: [...diffIds],
+    config,
+    notices: base.notices,
+    madeAt: new Date().toISOString(),
+  };
+}
+
+function built({ record, bill }: KeptImage, workshop: Workshop): BuiltImage {
+  return { ...fromRecord(record, workshop), billOfMaterials: bill };
+}
+
+function requirePlatform({ plan: { platform } }: BuildRequest): void {
+  const here = machineArchitecture();
+  if (platform.os === 'linux' && platform.architecture === here) return;
+  throw new CaissonError(
+    'unsupported-os',
+    `the plan is for ${platform.os}/${platform.architecture}, and this machine is linux/${here}`,
+    { hint: 'Build it on a machine of that kind.' },
+  );
+}
+
+function tooManyLayers(step: BuildStep, most: number): CaissonError {
+  return new CaissonError('build_failed', `the image would have more than ${most} layers at the step ${step.id}`, {
+    hint: 'Let one setup step do what several do now.',
+    context: { step: step.id },
+  });
+}

@@ -1,0 +1,65 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import type { BuildStep } from '../../plan/build-steps.ts';
+import { type StepInputs, stepKey } from './step-key.ts';
+
+const run: BuildStep = {
+  ...{ kind: 'run', id: 'a', title: 'a', shell: 'sh', script: 'make', user: 'root', withEnv: false },
+};
+const inputs: StepInputs = {
+  step: run,
+  parents: ['sha256:1', 'sha256:2'],
+  platform: { os: 'linux', architecture: 'amd64' },
+  baseEnv: { PATH: '/bin' },
+  directory: '/',
+  planEnv: { A: '1' },
+  tenant: 'acme',
+};
+const own: StepInputs = { ...inputs, step: { ...run, withEnv: true } };
+const copied: StepInputs = {
+  ...inputs,
+  step: { kind: 'copy', id: 'c', title: 'c', from: 'repository', to: '/workspace' },
+  content: 'sha256:3',
+};
+
+test('what a step is called changes nothing', () => {
+  expect(stepKey({ ...inputs, step: { ...run, id: 'b', title: 'another' } })).toBe(stepKey(inputs));
+  expect(stepKey({ ...copied, step: { ...copied.step, id: 'b', from: 'elsewhere' } as BuildStep })).toBe(
+    stepKey(copied),
+  );
+});
+
+test('everything that a step does, is done on, or sees is in its key', () => {
+  const others: StepInputs[] = [
+    inputs,
+    own,
+    copied,
+    { ...inputs, step: { ...run, script: 'make ' } },
+    { ...inputs, step: { ...run, shell: 'bash' } },
+    { ...inputs, step: { ...run, user: 'user' } },
+    { ...inputs, parents: ['sha256:2', 'sha256:1'] },
+    { ...inputs, parents: ['sha256:1'] },
+    { ...inputs, platform: { os: 'linux', architecture: 'arm64' } },
+    { ...inputs, baseEnv: {} },
+    { ...inputs, directory: '/srv' },
+    { ...own, planEnv: { A: '2' } },
+    { ...copied, content: 'sha256:4' },
+    { ...copied, step: { ...copied.step, to: '/srv' } as BuildStep },
+  ];
+  expect(new Set(others.map(stepKey)).size).toBe(others.length);
+});
+
+test('a step of the system is the same for everybody, and one of a tenant is that tenant’s', () => {
+  expect(stepKey({ ...inputs, tenant: 'evil', planEnv: { A: '2' } })).toBe(stepKey(inputs));
+  for (const one of [own, copied]) expect(stepKey({ ...one, tenant: 'evil' })).not.toBe(stepKey(one));
+});
+
+test('two scripts never share a key, wherever their parts are', () => {
+  fc.assert(
+    fc.property(fc.string(), fc.string(), fc.string(), fc.string(), (a, b, c, d) => {
+      fc.pre(a !== c || b !== d);
+      const keyOf = (script: string, user: string) => stepKey({ ...inputs, step: { ...run, script, user } });
+      expect(keyOf(a, b)).not.toBe(keyOf(c, d));
+    }),
+  );
+});

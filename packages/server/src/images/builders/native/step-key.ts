@@ -1,0 +1,61 @@
+import { canonicalJson, type ResolvedImagePlan } from '@caisson/workspace-composition';
+import { planDigest } from '@caisson/workspace-composition/digest';
+import { digestOf } from '../../digest.ts';
+import type { BuildStep } from '../../plan/build-steps.ts';
+
+/** Raised when the same step would leave something else than before. */
+const edition = 1;
+
+/** Everything that what a step leaves depends on, as far as it can be known. */
+export interface StepInputs {
+  readonly step: BuildStep;
+  /** The layers that it is done on, lowest first. */
+  readonly parents: readonly string[];
+  readonly platform: ResolvedImagePlan['platform'];
+  /** What every process of the image sees, and where it begins. */
+  readonly baseEnv: Readonly<Record<string, string>>;
+  readonly directory: string;
+  readonly planEnv: Readonly<Record<string, string>>;
+  readonly tenant: string;
+  /** Of what a `copy` step brings in. */
+  readonly content?: string | undefined;
+}
+
+/**
+ * The name under which what a step leaves is found again. Titles and ids are for people and are not in it. The steps of
+ * the system are the same for everybody; what the words of a tenant made, with whatever its network let it reach, is found
+ * by that tenant alone.
+ */
+export function stepKey(inputs: StepInputs): string {
+  const { step, parents, platform, baseEnv, directory, planEnv, tenant, content } = inputs;
+  const what =
+    step.kind === 'copy'
+      ? { kind: step.kind, to: step.to, content }
+      : {
+          kind: step.kind,
+          shell: step.shell,
+          script: step.script,
+          user: step.user,
+          directory,
+          env: baseEnv,
+          planEnv: step.withEnv ? planEnv : null,
+        };
+  return hexOf(canonicalJson({ edition, parents, platform, tenant: isOwnOf(step) ? tenant : null, ...what }));
+}
+
+/**
+ * The name under which the image of a whole plan is found. A plan says which commit of a repository is in the image, which
+ * whoever may not read the repository can write too: such an image is found by its tenant alone.
+ */
+export function planKey(plan: ResolvedImagePlan, steps: readonly BuildStep[], tenant: string): string {
+  const scope = steps.some(isOwnOf) ? tenant : null;
+  return `plan-${hexOf(canonicalJson({ edition, plan: planDigest(plan), tenant: scope }))}`;
+}
+
+function isOwnOf(step: BuildStep): boolean {
+  return step.kind === 'copy' || step.withEnv;
+}
+
+function hexOf(text: string): string {
+  return digestOf(text).replace('sha256:', '');
+}
