@@ -1,17 +1,21 @@
 import { hostname } from 'node:os';
-import { CaissonError, type Doctor } from '@caisson/contract';
+import { CaissonError, type Doctor, type Id } from '@caisson/contract';
 import { defaultDrivers, type Engines, openBackends } from './backends.ts';
 import { Builds } from './builds/builds.ts';
 import type { DataFolder } from './data-folder.ts';
 import type { Driver } from './drivers/driver.ts';
+import { openImages } from './image-parts.ts';
 import type { Builder } from './images/builders/builder.ts';
 import type { NativeBuilder } from './images/builders/native/native-builder.ts';
+import type { CollectLimits } from './images/collect.ts';
+import type { RegistryAccessOptions } from './images/registry/registry-access.ts';
 import { Journal } from './network/journal.ts';
 import type { EgressLog } from './network/proxy/egress-gates.ts';
 import { SandboxRules } from './network/sandbox-rules.ts';
 import type { Secrets } from './network/secrets/secrets.ts';
 import { openNativeBuilder } from './open-builders.ts';
 import { type Egress, type EgressSettings, openEgress } from './open-egress.ts';
+import { openSources, type SourceSettings } from './open-sources.ts';
 import { loadProfiles, type ProfileCatalog } from './profiles/catalog.ts';
 import type { Router } from './routing/router.ts';
 import { openRouting } from './routing-parts.ts';
@@ -23,6 +27,7 @@ import { Guests } from './sandbox/guests.ts';
 import { HostReports } from './sandbox/host-reports.ts';
 import { Idle } from './sandbox/idle.ts';
 import { ImageChoice } from './sandbox/image-choice.ts';
+import type { ImageCatalog } from './sandbox/images/image-catalog.ts';
 import { InFlight } from './sandbox/in-flight.ts';
 import { Networks } from './sandbox/networks.ts';
 import { Plans } from './sandbox/plans.ts';
@@ -72,8 +77,14 @@ export interface ControlPlaneOptions {
   readonly builds?: { readonly atOnce?: number | undefined; readonly maxPerTenant?: number | undefined } | undefined;
   /** What brings repositories, folders and archives. */
   readonly sources?: SourcesPort | undefined;
+  /** Which registries are asked, and as whom. */
+  readonly registries?: RegistryAccessOptions | undefined;
+  /** What stays of images that nothing uses. */
+  readonly imageLimits?: Partial<CollectLimits> | undefined;
   /** The way out of sandboxes. */
   readonly egress?: EgressSettings | undefined;
+  /** What it may take, where it is the one of this server. */
+  readonly sourceSettings?: SourceSettings | undefined;
   /** Where traces go; nowhere when absent. */
   readonly traces?: TraceSettings | undefined;
   /** Another server took the database over: this one must end. */
@@ -99,10 +110,12 @@ export interface ControlPlane {
   readonly reconciler: Reconciler;
   readonly plans: Plans;
   readonly builds: Builds;
+  readonly images: ImageCatalog;
   readonly pools: WarmPools;
   readonly hosts: HostReports;
   readonly stale: Stale;
   readonly secrets: Secrets;
+  readonly sources: SourcesPort | undefined;
   readonly keys: Keys;
   readonly metrics: Metrics;
   readonly spans: Spans;
@@ -151,7 +164,14 @@ async function assemble(
   await store.idempotency.prune();
   await store.toolCalls.prune();
   const wanted = options.drivers ?? defaultDrivers;
-  const backends = await openBackends(folder, store.installation, wanted, options.storage, options.engines);
+  const backends = await openBackends(
+    folder,
+    store.installation,
+    wanted,
+    options.storage,
+    options.engines,
+    options.registries,
+  );
   undo.push(() => backends.close());
   const { drivers, filesystems, images, backendImages } = backends;
   const routing = await openRouting(folder, store, drivers, host, filesystems);
@@ -163,6 +183,7 @@ async function assemble(
     vault,
     secrets,
     inside,
+    projects,
     egress: outgoing,
   } = openSecrets(folder, store, {
     key: options.secretsKey,
@@ -177,7 +198,10 @@ async function assemble(
   undo.push(() => tracing.close());
   const { spans } = tracing;
   const plans = new Plans({ profiles, images, indexFolder: folder.file('package-index') });
-  const { sources } = options;
+  const rooms = { deadlines, installation: store.installation };
+  const hold = <T>(id: Id<'sandbox'>, task: () => Promise<T>) => runner.whileIdle(id, task);
+  const brings = { folder, drivers, filesystems, rooms, egress, subjects: rules, projects, hold };
+  const sources = options.sources ?? openSources(brings, options.sourceSettings ?? {});
   const builds = new Builds({
     store,
     context: sources && ((request) => sources.context(request)),
@@ -259,6 +283,14 @@ async function assemble(
   const stale = new Stale({ work, runner, sandboxes, reconciler, drivers });
   undo.push(() => builds.close());
   await builds.open(options.builder ?? native?.builder);
+  const { images: catalog, stop } = openImages({
+    store,
+    secrets,
+    backends,
+    limits: options.imageLimits,
+    log: options.log,
+  });
+  undo.push(stop);
   const keys = new Keys(store);
   const attachments = new Attachments();
   return {
@@ -279,10 +311,12 @@ async function assemble(
     reconciler,
     plans,
     builds,
+    images: catalog,
     pools,
     hosts,
     stale,
     secrets,
+    sources,
     keys,
     metrics,
     spans,

@@ -38,6 +38,8 @@ const gitSourceSchema = z.strictObject({
   ref: z.exactOptional(textSchema(gitRefRule)),
   /** The name of the stored credential, never the credential. */
   authRef: z.exactOptional(textSchema(names.secretRefRule)),
+  /** Brings its submodules too, and theirs. Written one way: `false` is left out. */
+  submodules: z.exactOptional(z.literal(true)),
 });
 
 const folderSourceSchema = z.strictObject({

@@ -48,6 +48,8 @@ describe('the workspace source', () => {
       { source: { kind: 'git', url, ref: 'main', authRef: 'gh' } },
       { ...git, ref: 'main', authRef: 'gh' },
     ],
+    ['submodules', { source: { kind: 'git', url, submodules: true } }, { ...git, submodules: true }],
+    ['no submodules, said outright', { source: { kind: 'git', url, submodules: false } }, git],
     ['a stated provider', { source: { ...git, provider: 'generic' } }, { ...git, provider: 'generic' }],
     ['a folder', { source: { kind: 'folder', path: '../api' } }, { kind: 'folder', path: '../api' }],
     ['an archive by path', { source: { kind: 'archive', path: 'a.tgz' } }, { kind: 'archive', path: 'a.tgz' }],

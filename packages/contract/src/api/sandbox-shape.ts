@@ -89,6 +89,7 @@ export const attemptSchema = attemptSummarySchema.extend({
   sources: z
     .object({
       commit: z.string().optional().describe("of the workspace's repository, or the digest of what else it is"),
+      branch: z.string().optional().describe('the branch that the commit is of, where it was found by one'),
       inputs: z.record(z.string(), z.string()).optional().describe('by their ids: commits and digests'),
     })
     .nullable()

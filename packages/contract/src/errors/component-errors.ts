@@ -81,6 +81,23 @@ export const componentErrors = {
     'The image could not be built',
     'The context names the step; `caisson build logs` has all of it.',
   ),
+  source_not_found: row(
+    'invalid',
+    'The source is not there',
+    'Check its address and its `ref`; a private repository that is not told who asks may answer the same.',
+  ),
+  source_denied: row(
+    'invalid',
+    'The source refuses whoever asks',
+    'Store a credential with `caisson secret set`, bound to its host, and name it with `authRef`.',
+  ),
+  source_unreachable: row(
+    'unavailable',
+    'The source cannot be reached',
+    'The message says why; check `runtime.network` of the spec, or repeat it when the host is back.',
+    later,
+  ),
+  source_failed: row('failed', 'The source could not be brought', 'The message names the source and what went wrong.'),
   build_cancelled: row(
     'conflict',
     'The build was cancelled',
@@ -96,6 +113,21 @@ export const componentErrors = {
     'failed',
     'The image is not valid',
     'Its content is not what its digest or its format promises; build or push it again.',
+  ),
+  image_in_use: row(
+    'conflict',
+    'The image is in use',
+    'Destroy the sandboxes and snapshots that stand on it; `caisson image gc` removes what nothing uses.',
+  ),
+  images_not_available: row(
+    'not_supported',
+    'This server keeps no images',
+    'Start it with a driver that needs them, such as `oci`.',
+  ),
+  image_not_portable: row(
+    'not_supported',
+    'The image cannot leave this machine',
+    'It shows folders of the machine; take a distribution or an image as its base.',
   ),
   image_too_large: row(
     'invalid',

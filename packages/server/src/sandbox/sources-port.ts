@@ -28,6 +28,8 @@ export interface SourcesPort {
 export interface SourceFacts {
   /** The commit of the workspace's repository, or the digest of what else it is. */
   readonly commit?: string | undefined;
+  /** The branch that the commit is of, where the ref is one or is absent: the workspace is on it. */
+  readonly branch?: string | undefined;
   /** By the input's id: a commit for git, a digest for the others. */
   readonly inputs?: Readonly<Record<string, string>> | undefined;
 }

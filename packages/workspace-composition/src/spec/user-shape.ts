@@ -15,6 +15,7 @@ const git = {
   url: text,
   ref: optional(text),
   authRef: optional(text),
+  submodules: optional(z.boolean().describe('Bring its submodules too, and theirs.')),
 };
 const folder = { kind: z.literal('folder'), path: text };
 const archive = { kind: z.literal('archive'), path: optional(text), url: optional(text) };

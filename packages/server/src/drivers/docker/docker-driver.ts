@@ -350,6 +350,10 @@ export class DockerDriver implements Driver {
     return this.#images.load(archive, signal);
   }
 
+  removeImage(reference: string, signal: AbortSignal): Promise<boolean> {
+    return this.#images.remove(reference, signal);
+  }
+
   async #require(key: InstanceKey, signal: AbortSignal): Promise<Container> {
     const { container, name } = namesOf(key);
     const found = await this.#containers.inspect(container, signal);

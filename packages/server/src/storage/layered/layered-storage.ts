@@ -118,7 +118,10 @@ export class LayeredStorage implements Storage {
     return [...swept, ...(await this.#store.recover())];
   }
 
-  async prepare({ sandbox, image, quotaBytes, ownIds, isFleeting = false }: PrepareRequest, signal: AbortSignal): Promise<Rootfs> {
+  async prepare(
+    { sandbox, image, quotaBytes, ownIds, isFleeting = false }: PrepareRequest,
+    signal: AbortSignal,
+  ): Promise<Rootfs> {
     return this.#turns.take(sandbox, signal, async () => {
       await this.#open();
       if (!this.#pool.has(this.#pool.rootfs(sandbox))) {
@@ -289,6 +292,20 @@ export class LayeredStorage implements Storage {
     const sandboxes = (await this.#pool.list('rootfs')).filter((name) => !name.endsWith('.next'));
     const snapshots = await this.#pool.list('snapshots');
     return { sandboxes: sandboxes as Id<'sandbox'>[], snapshots: snapshots as Id<'snapshot'>[] };
+  }
+
+  /** Things are made from each other while this looks: it ends when a look has found nothing new. */
+  async images(signal: AbortSignal): Promise<readonly ImageLayers[]> {
+    await this.#open();
+    const found = new Map<string, ImageLayers | undefined>();
+    for (let known = -1; known < found.size; ) {
+      known = found.size;
+      for (const place of await this.#pool.places()) {
+        signal.throwIfAborted();
+        if (!found.has(place)) found.set(place, await readRecipeIfThere(place));
+      }
+    }
+    return [...found.values()].filter((image) => image !== undefined);
   }
 
   async health(signal: AbortSignal): Promise<PoolHealth> {
