@@ -6,7 +6,7 @@ import { type BuildLogItem, type CaissonEvent, newId } from '@caisson/contract';
 import { Caisson, type SandboxHandle } from '@caisson/sdk';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { testDebianBase, testImagesFolder } from '../debian-base.ts';
-import { type ServerProcess, startServerProcess } from '../server-process.ts';
+import { caissonBin, type ServerProcess, startServerProcess } from '../server-process.ts';
 import { slowness } from '../slowness.ts';
 
 const isRoot = process.getuid?.() === 0;
@@ -84,6 +84,13 @@ describe.runIf(isRoot)('a create that builds', patience, () => {
       await same.recreate();
       expect(await attemptOf(same)).toMatchObject({ action: 'recreate', build: build.id, image: attempt.image });
       await same.destroy();
+      const told = (...words: string[]) =>
+        execFileSync(process.execPath, [caissonBin, ...words], {
+          env: { ...process.env, CAISSON_DATA_FOLDER: folder },
+          encoding: 'utf8',
+        });
+      expect(told('attempt', 'show', same.id)).toContain(`image      ${attempt.image}`);
+      expect(told('build', 'logs', '-f', build.id)).toMatch(/made it\n[\s\S]*the build succeeded\n$/);
       const past = await caisson.call('attempt.get', { params: { id: attempt.id } });
       expect(past).toMatchObject({ image: attempt.image, plan: { steps: [{ id: 'setup-1' }] } });
     },
