@@ -1,12 +1,14 @@
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { apiBenchmark, listBenchmark } from './api.ts';
+import { buildBenchmark } from './build.ts';
 import { coldBenchmark } from './cold.ts';
 import { dockerDriverBenchmark } from './docker-driver.ts';
 import { egressBenchmark } from './egress.ts';
 import { execBenchmark } from './exec.ts';
 import { guestBenchmark } from './guest.ts';
 import { idleBenchmark } from './idle.ts';
+import { leaseBenchmark } from './lease.ts';
 import { previewBenchmark } from './preview.ts';
 import { registryBenchmark } from './registry.ts';
 import { Report } from './report.ts';
@@ -16,6 +18,7 @@ import { createBenchmark, startBenchmark } from './start.ts';
 import { transferBenchmark } from './transfer.ts';
 import { travelBenchmark } from './travel.ts';
 import { warmBenchmark } from './warm.ts';
+import { webhookBenchmark } from './webhook.ts';
 
 const benchmarks = [
   specBenchmark,
@@ -35,6 +38,9 @@ const benchmarks = [
   idleBenchmark,
   previewBenchmark,
   registryBenchmark,
+  buildBenchmark,
+  leaseBenchmark,
+  webhookBenchmark,
 ];
 
 const options = { json: { type: 'string' }, thousand: { type: 'boolean', default: false } } as const;

@@ -7,7 +7,12 @@ import type { Database } from '@caisson/server';
  * Sandboxes written straight into the tables: what is measured is reading them, not making them. They are ready where
  * there is a backend to hold them, else stopped: a ready one without an instance would be repaired while it is read.
  */
-export async function seedSandboxes(database: Database, count: number, backendFolder?: string): Promise<void> {
+export async function seedSandboxes(
+  database: Database,
+  count: number,
+  backendFolder?: string,
+  more: (n: number) => object = () => ({}),
+): Promise<void> {
   const { db } = database;
   const { tenant, project, principal } = localOwner;
   if (backendFolder !== undefined) mkdirSync(backendFolder, { recursive: true });
@@ -20,7 +25,8 @@ export async function seedSandboxes(database: Database, count: number, backendFo
       const id = newId('sandbox', at);
       if (backendFolder !== undefined) writeInstance(backendFolder, id);
       const state = backendFolder === undefined ? 'stopped' : 'ready';
-      return { ...common, state, id, tenant, project, principal, created_at: at, updated_at: at, ready_at: at };
+      const times = { created_at: at, updated_at: at, ready_at: at };
+      return { ...common, state, id, tenant, project, principal, ...times, ...more(first + n) };
     });
     await db.insertInto('sandboxes').values(rows).execute();
   }

@@ -3,12 +3,14 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openStore, type Store, type StoreLocation } from '../../packages/server/src/store/store.ts';
 import { describeBuilds } from './describe-builds.ts';
 import { describeJobs } from './describe-jobs.ts';
+import { describeLeases } from './describe-leases.ts';
 import { describeNetwork } from './describe-network.ts';
 import { describePools } from './describe-pools.ts';
 import { describeRoutes } from './describe-routes.ts';
 import { describeSecrets } from './describe-secrets.ts';
 import { describeSnapshots } from './describe-snapshots.ts';
 import { describeToolCalls } from './describe-tool-calls.ts';
+import { describeWebhooks } from './describe-webhooks.ts';
 import { ada, makeDestroyed, makeReady, newAttempt, newSandbox, noLimits, outcomes, put } from './store-fixtures.ts';
 
 /** One suite for both engines: the laws of the store, one test each. */
@@ -253,16 +255,6 @@ export function describeStore(
       expect(read).toEqual([...read].sort((a, b) => a - b));
     });
 
-    test('what is due to expire is found, and nothing else', async () => {
-      const due = await makeReady(store, { expiresAt: Date.now() - 1 });
-      const later = await makeReady(store, { expiresAt: Date.now() + 60_000 });
-      const ids = (await store.sandboxes.expired(Date.now(), 100)).map(({ id }) => id);
-      expect(ids).toContain(due.id);
-      expect(ids).not.toContain(later.id);
-      await makeDestroyed(store, due);
-      expect((await store.sandboxes.expired(Date.now(), 100)).map(({ id }) => id)).not.toContain(due.id);
-    });
-
     test('what is ready and has an idle time is found in pages, and nothing else', async () => {
       const policy = { keepTurns: 1, perTool: false, autoPauseSeconds: 9, autoResume: true };
       const idling = [await makeReady(store, { policy }), await makeReady(store, { policy })];
@@ -317,10 +309,12 @@ export function describeStore(
     describeSnapshots(() => store);
     describeJobs(() => store);
     describeBuilds(() => store);
+    describeLeases(() => store);
     describeToolCalls(() => store);
     describeNetwork(() => store);
     describePools(() => store);
     describeRoutes(() => store);
     describeSecrets(() => store);
+    describeWebhooks(() => store);
   });
 }

@@ -35,6 +35,24 @@ test('a database of a newer version is refused', async () => {
   await expect(openStore({ sqlite: path })).rejects.toMatchObject({ code: 'data_folder_newer' });
 });
 
+test('a sandbox from before leases had terms gets those of its profile, and keeps its end', async () => {
+  const path = join(folder, 'older.db');
+  const store = await openStore({ sqlite: path });
+  await store.hosts.seen('here', '1');
+  const expiresAt = Date.now() + 3_600_000;
+  const { id } = await put(store, { profile: { name: 'p', version: 2 }, expiresAt });
+  const { db, close } = await openSqlite(path);
+  await db.updateTable('sandboxes').set({ at_expiry: null, ttl_seconds: null }).execute();
+  await close();
+  expect(await store.leases.profilesWithoutTerms()).toEqual([{ name: 'p', version: 2 }]);
+  const terms = { ttlSeconds: 60, maxTtlSeconds: 600, idleSeconds: null, warnSeconds: 6, atExpiry: 'stop' } as const;
+  await store.leases.setTerms({ name: 'p', version: 2 }, terms);
+  expect(await store.leases.profilesWithoutTerms()).toEqual([]);
+  expect(await store.sandboxes.get(id)).toMatchObject({ lease: terms, expiresAt: new Date(expiresAt).toISOString() });
+  expect(await store.leases.next(Date.now())).toBe(expiresAt - 6_000);
+  await store.close();
+});
+
 test('a Postgres that is away is told as such, and works again when it is back', async () => {
   if (!postgres) throw new Error('Postgres was not started');
   const store = await openStore({ postgres: postgres.database() });

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { poolsOf } from '../chaos/leftovers.ts';
 import { SandboxWorld, spec, whyNoSandboxes } from '../chaos/sandbox-world.ts';
 import { skip } from '../conformance/skips.ts';
+import { slowness } from '../slowness.ts';
 import { sh, treeSum } from './tree-sum.ts';
 
 const persistent = { ...spec, runtime: { ...spec.runtime, persistence: 'persistent' } };
@@ -20,6 +21,22 @@ describe.each(['overlay', 'btrfs'] as const)('time travel on %s', (storage) => {
   afterAll(() => world.close());
   beforeEach((context) => {
     if (whyNoSandboxes !== undefined) skip(context, whyNoSandboxes);
+  });
+
+  // The way to a snapshot is the same on every storage; one of them waits for a lease to end.
+  const leaseEnds = storage === 'overlay' ? (['snapshot-then-destroy'] as const) : [];
+  test.each(leaseEnds)('a lease that ends with %s leaves a snapshot, and no sandbox', async (atExpiry) => {
+    const sandbox = await make({ ttlSeconds: 3 * slowness, atExpiry });
+    await write(sandbox, 'work', 'of an hour');
+    await expect.poll(async () => (await sandbox.refresh()).state, { timeout: 30_000 * slowness }).toBe('destroyed');
+    expect(sandbox.record.reason?.code).toBe('expired');
+    const [kept, ...more] = (await snapshots().page({ sandbox: sandbox.id })).items;
+    expect(more).toEqual([]);
+    expect(kept).toMatchObject({ kind: 'named', labels: { 'lease-end': sandbox.record.expiresAt } });
+    const restored = await snapshots().restore(kept?.id ?? '', {});
+    expect(await read(restored, 'work')).toBe('of an hour');
+    await restored.destroy();
+    await snapshots().delete(kept?.id ?? '');
   });
 
   test('the server keeps its files where it was told to', async () => {

@@ -1,7 +1,7 @@
-import { readdirSync, rmSync } from 'node:fs';
+import { readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { NetworkRules } from '@caisson/contract';
-import type { ResolvedImagePlan } from '@caisson/workspace-composition';
+import { type ResolvedImagePlan, resolvedImagePlanVersion } from '@caisson/workspace-composition';
 import { type ControlPlane, openControlPlane } from '../../packages/server/src/control-plane.ts';
 import { DataFolder } from '../../packages/server/src/data-folder.ts';
 import type { BuildEvent, BuiltImage } from '../../packages/server/src/images/builders/builder.ts';
@@ -21,9 +21,11 @@ type Step = ResolvedImagePlan['steps'][number];
 export class BuildWorld {
   readonly folder: string;
   readonly base: BaseImage;
+  readonly #storage: string;
   #plane: { readonly data: DataFolder; readonly control: ControlPlane } | undefined;
 
-  constructor(folder: string, base: BaseImage) {
+  constructor(folder: string, base: BaseImage, storage = 'overlay') {
+    this.#storage = storage;
     this.folder = folder;
     this.base = base;
   }
@@ -44,7 +46,7 @@ export class BuildWorld {
     const control = await openControlPlane(data, {
       version: '0.0.0',
       drivers: ['oci'],
-      storage: { name: 'overlay' },
+      storage: { name: this.#storage },
       // Only for those steps whose rules let them out at all.
       egress: { open: ['127.0.0.0/8'] },
     });
@@ -58,9 +60,16 @@ export class BuildWorld {
   }
 
   async close(): Promise<void> {
+    const runtime = this.#plane && this.#runtimeFolder();
     await this.stop();
     unmountPoolOf(this.folder);
-    rmSync(this.folder, { recursive: true, force: true });
+    // A room that is still mounted keeps it from being removed.
+    if (runtime !== undefined) rmdirSync(join(runtime, 'rootfs'));
+    for (const folder of [runtime, this.folder]) if (folder) rmSync(folder, { recursive: true, force: true });
+  }
+
+  #runtimeFolder(): string {
+    return join('/run/caisson', this.control.store.installation);
   }
 
   /** A plan on Debian with these setup steps. */
@@ -70,7 +79,7 @@ export class BuildWorld {
       ...(typeof step === 'string' ? { run: step } : step),
     }));
     return {
-      version: 1,
+      version: resolvedImagePlanVersion,
       platform: { os: 'linux', architecture: machineArchitecture() as 'amd64' },
       os: { family: 'debian', release: 'bookworm' },
       base: { kind: 'rootfs-archive', reference: 'debian:bookworm', digest: this.base.digest as never },
@@ -108,7 +117,7 @@ export class BuildWorld {
 
   /** What there is of rooms and of half-made layers; nothing when no build runs. */
   remains(): string[] {
-    const runtime = join('/run/caisson', this.control.store.installation);
+    const runtime = this.#runtimeFolder();
     const places = [
       join(this.folder, 'images', 'making'),
       join(this.folder, 'storage', 'rootfs'),

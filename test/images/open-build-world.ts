@@ -5,7 +5,9 @@ import { testDebianBase, testImagesFolder } from '../debian-base.ts';
 import { BuildWorld } from './build-world.ts';
 
 /** A world of builds with the Debian of all tests. Its layers are shown, not copied: they never change. */
-export async function openBuildWorld(options: { readonly start?: boolean } = {}): Promise<BuildWorld> {
+export async function openBuildWorld(
+  options: { readonly start?: boolean; readonly storage?: string } = {},
+): Promise<BuildWorld> {
   const base = await testDebianBase();
   const folder = mkdtempSync(join(tmpdir(), 'caisson-build-'));
   const images = join(folder, 'images');
@@ -14,7 +16,7 @@ export async function openBuildWorld(options: { readonly start?: boolean } = {})
   for (const kind of ['images', 'bases'])
     for (const name of readdirSync(join(testImagesFolder, kind)))
       copyFileSync(join(testImagesFolder, kind, name), join(images, kind, name));
-  const world = new BuildWorld(folder, base);
+  const world = new BuildWorld(folder, base, options.storage);
   if (options.start !== false) await world.start();
   return world;
 }

@@ -164,6 +164,24 @@ describe.runIf(isRoot)('publishing images', () => {
     expect(contents(folder).making).toEqual([]);
   });
 
+  test.each([205, 299, 404, 503])(
+    'a registry that answers %d where it should not is one clear error',
+    async (status) => {
+      const { published } = await publishThrough(
+        (incoming, response, pass) => {
+          if (incoming.method !== 'PUT') return pass();
+          incoming.resume();
+          return incoming.on('end', () => response.writeHead(status, { 'retry-after': '0', range: 'nonsense' }).end());
+        },
+        sample,
+        `odd-${status}:one`,
+      );
+      // Nothing but the digest in its answer tells that it has taken it.
+      expect(published).toMatchObject(status < 300 ? { layers: {} } : { code: 'registry_failed' });
+      expect(contents(folder).making).toEqual([]);
+    },
+  );
+
   test('a registry that is away is one clear error', async () => {
     const away = await startTroubled(registry.host, (_, __, pass) => pass());
     await away.stop();

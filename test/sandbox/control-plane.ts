@@ -5,6 +5,7 @@ import { CaissonError, type PriceTable, type Profile } from '@caisson/contract';
 import type { Capabilities } from '../../packages/server/src/drivers/driver.ts';
 import { FakeBackend } from '../../packages/server/src/drivers/fake/fake-backend.ts';
 import { FakeDriver } from '../../packages/server/src/drivers/fake/fake-driver.ts';
+import type { Clocks } from '../../packages/server/src/leases/wall-clock.ts';
 import { ProfileCatalog } from '../../packages/server/src/profiles/catalog.ts';
 import { blankProfile, canaryProfile } from '../../packages/server/src/profiles/shipped.ts';
 import { BackendHealth } from '../../packages/server/src/routing/backend-health.ts';
@@ -12,7 +13,9 @@ import { HostRoom, type RoomSources } from '../../packages/server/src/routing/ho
 import { overPrices, shippedPrices } from '../../packages/server/src/routing/prices.ts';
 import { Router } from '../../packages/server/src/routing/router.ts';
 import { Expiry } from '../../packages/server/src/sandbox/expiry.ts';
+import { Idle } from '../../packages/server/src/sandbox/idle.ts';
 import { InFlight } from '../../packages/server/src/sandbox/in-flight.ts';
+import { Leases } from '../../packages/server/src/sandbox/leases.ts';
 import { WarmPools } from '../../packages/server/src/sandbox/pools/warm-pools.ts';
 import { Reconciler, type Repair } from '../../packages/server/src/sandbox/reconciler.ts';
 import { Runner } from '../../packages/server/src/sandbox/runner.ts';
@@ -74,6 +77,10 @@ export interface ControlPlane {
   readonly runner: Runner;
   readonly sandboxes: Sandboxes;
   readonly reconciler: Reconciler;
+  /** It keeps no time before it is opened; a pass of the reconciler ends what is due. */
+  readonly expiry: Expiry;
+  readonly leases: Leases;
+  readonly idle: Idle;
   /** Nothing happens in them before they are opened. */
   readonly pools: WarmPools;
   /** Passes of the reconciler until nothing is on its way any more. */
@@ -114,6 +121,7 @@ export interface PlaneOptions {
   readonly otherNetworks?: Capabilities['networkModes'];
   readonly prices?: PriceTable['entries'];
   readonly room?: Partial<RoomSources>;
+  readonly clocks?: Clocks;
 }
 
 export async function controlPlane(options: PlaneOptions = {}): Promise<ControlPlane> {
@@ -167,8 +175,12 @@ export async function controlPlane(options: PlaneOptions = {}): Promise<ControlP
       limits,
       pools,
     });
-    const expiry = new Expiry(work, runner, sandboxes, profiles);
-    const keeper = new SnapshotKeeper(work, new Snapshots(work, sandboxes));
+    const snapshots = new Snapshots(work, sandboxes);
+    const idle = new Idle(work, runner);
+    const { clocks } = options;
+    const expiry = new Expiry({ work, runner, profiles, snapshots, idle, ...(clocks ? { clocks } : {}) });
+    const leases = new Leases({ store, sandboxes, keeper: expiry.keeper });
+    const keeper = new SnapshotKeeper(work, snapshots);
     const reconciler = new Reconciler({ work, runner, expiry, keeper, drivers });
     return {
       work,
@@ -180,6 +192,9 @@ export async function controlPlane(options: PlaneOptions = {}): Promise<ControlP
       runner,
       sandboxes,
       reconciler,
+      expiry,
+      leases,
+      idle,
       pools,
       async settle() {
         const repairs: Repair[] = [];
@@ -194,12 +209,14 @@ export async function controlPlane(options: PlaneOptions = {}): Promise<ControlP
         for (const one of drivers)
           for (const step of fakeSteps) one.faults.plan(step, { kind: 'wedge' }, Number.POSITIVE_INFINITY);
         void pools.stop();
+        void expiry.close();
         stores.splice(stores.indexOf(store), 1);
         await store.close();
         return start(changed);
       },
       async close() {
         await pools.stop();
+        await expiry.close();
         for (const one of stores) await one.close();
         rmSync(folder, { recursive: true });
       },

@@ -117,37 +117,6 @@ test('instances that no record wants are ended: unknown, of nobody, of an older 
   expect((await plane.driver.list(never())).orphans).toEqual([]);
 });
 
-test('what has outlived its lease is destroyed, because expired', async () => {
-  const { id } = await create({ ttlSeconds: 1 });
-  await plane.reconciler.pass();
-  expect((await plane.sandboxes.get(ada, id)).state).toBe('ready');
-  await new Promise((resolve) => setTimeout(resolve, 1_050));
-  await plane.settle();
-  expect(await plane.sandboxes.get(ada, id)).toMatchObject({ state: 'destroyed', reason: { code: 'expired' } });
-});
-
-test('a profile that says stop at the end of its lease is stopped, once', async () => {
-  const { id } = await create({ profile: 'short', ttlSeconds: 1 });
-  await new Promise((resolve) => setTimeout(resolve, 1_050));
-  await plane.settle();
-  expect(await plane.sandboxes.get(ada, id)).toMatchObject({
-    state: 'stopped',
-    expiresAt: null,
-    reason: { code: 'expired' },
-  });
-  expect(plane.backend.find(`${id}.1`)).toMatchObject({ status: 'halted' });
-  expect(await plane.settle()).toEqual([]);
-});
-
-test('what cannot be ended is not tried at every pass', async () => {
-  const { id } = await create({ ttlSeconds: 1 });
-  await new Promise((resolve) => setTimeout(resolve, 1_050));
-  plane.driver.faults.plan('destroy.before', { kind: 'fail' }, 1_000);
-  for (let n = 0; n < 6; n += 1) await plane.settle();
-  const events = await plane.store.events.list({ subject: id, after: 0, limit: 100 });
-  expect(events.filter(({ type }) => type === 'caisson.sandbox.destroying')).toHaveLength(1);
-});
-
 test('a sandbox that is stopped while a pass looks at it keeps its filesystem', async () => {
   const { id } = await create({ profile: 'kept' });
   const { list } = plane.driver;

@@ -12,7 +12,7 @@ import type {
 import { Builds } from './builds.ts';
 import type { CallAnswer, CallArguments, CallInput, CallOptions } from './call.ts';
 import { Connection } from './connection.ts';
-import { eventsOf, type ProjectEventOptions } from './events.ts';
+import { type EventPage, eventsOf, type ProjectEventOptions } from './events.ts';
 import { given } from './given.ts';
 import { Hosts } from './hosts.ts';
 import { Images } from './images.ts';
@@ -23,6 +23,7 @@ import { Sandboxes } from './sandboxes.ts';
 import { Secrets } from './secrets.ts';
 import { Snapshots } from './snapshots.ts';
 import type { CaissonOptions } from './transport.ts';
+import { Webhooks } from './webhooks.ts';
 
 /**
  * A Caisson server.
@@ -46,6 +47,7 @@ export class Caisson {
   readonly hosts: Hosts;
   readonly builds: Builds;
   readonly secrets: Secrets;
+  readonly webhooks: Webhooks;
   readonly #connection: Connection;
 
   constructor(options: CaissonOptions = {}) {
@@ -59,6 +61,7 @@ export class Caisson {
     this.hosts = new Hosts(this.#connection);
     this.builds = new Builds(this.#connection);
     this.secrets = new Secrets(this.#connection);
+    this.webhooks = new Webhooks(this.#connection);
   }
 
   /** Any route of the API by its name. */
@@ -68,8 +71,7 @@ export class Caisson {
 
   /** Events of the project: live ones without end, or with `follow: false` those of the past. */
   events(options: ProjectEventOptions = {}): AsyncGenerator<CaissonEvent, void, undefined> {
-    const page = (query: { after?: string; limit: number; project?: string }, calls: CallOptions) =>
-      this.#connection.call('event.list', { query, ...calls });
+    const page: EventPage = (query, calls) => this.#connection.call('event.list', { query, ...calls });
     return eventsOf(this.#connection.transport, 'event.list', {}, page, options);
   }
 

@@ -12,6 +12,7 @@ export {
   type CheckedProfile,
   type CollectedImages,
   type CreateSandbox,
+  type DeadLetter,
   type Diff,
   type DiffItem,
   type Doctor,
@@ -21,6 +22,7 @@ export {
   type ErrorCode,
   type ExecRequest,
   type ExecResult,
+  type ExpireReport,
   type FieldProblem,
   type FileDiff,
   type FileEdit,
@@ -31,6 +33,7 @@ export {
   type Image,
   type InstallationCapabilities,
   type JsonRouteName,
+  type LeaseTerms,
   type ListedPort,
   type NetworkLimits,
   type NetworkPreset,
@@ -70,6 +73,8 @@ export {
   type ToolProgress,
   type TreeNode,
   type WatchBatch,
+  type Webhook,
+  type WebhookTest,
 } from '@caisson/contract';
 export type { Attachment, AttachOptions } from './attachment.ts';
 export { Caisson } from './caisson.ts';
@@ -108,7 +113,14 @@ export {
   type SnapshotRequest,
   type TurnRequest,
 } from './sandbox-handle.ts';
-export type { ForkRequest, PageOptions, RollbackOptions, Sandboxes, SandboxFilter } from './sandboxes.ts';
+export type {
+  ExpireRequest,
+  ForkRequest,
+  PageOptions,
+  RollbackOptions,
+  Sandboxes,
+  SandboxFilter,
+} from './sandboxes.ts';
 export type { NewSecret, SecretOptions, Secrets } from './secrets.ts';
 export type {
   DiffOptions,
@@ -120,5 +132,7 @@ export type {
 export type { RestoreRequest, SnapshotFilter, Snapshots } from './snapshots.ts';
 export type { RunToolOptions, Tools } from './tools.ts';
 export { type Bytes, type CaissonOptions, defaultBaseUrl, type Fetch } from './transport.ts';
+export { type VerifyOptions, verifyWebhook } from './verify-webhook.ts';
 export type { WebSocketFactory, WebSocketLike } from './web-socket.ts';
+export type { NewWebhook, WebhookListOptions, Webhooks, WebhookWithSecret } from './webhooks.ts';
 export type { WrittenEnd, WrittenOptions } from './written-output.ts';

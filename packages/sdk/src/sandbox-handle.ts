@@ -105,6 +105,11 @@ export class SandboxHandle {
     return this.#take(await this.#sandboxes.start(this.id, options));
   }
 
+  /** Lets its lease end later by so many seconds; refused beyond its maximum, which the error names. */
+  async extend(seconds: number, options: CallOptions = {}): Promise<this> {
+    return this.#take(await this.#sandboxes.extend(this.id, seconds, options));
+  }
+
   /** Keeps its files as they are now; its processes stand still for an instant. */
   snapshot(request: SnapshotRequest = {}, options: CallOptions = {}): Promise<Snapshot> {
     return this.#connection.call('snapshot.create', { params: { id: this.id }, body: request, ...options });

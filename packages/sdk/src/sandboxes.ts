@@ -3,6 +3,7 @@ import type {
   AttemptSummary,
   CaissonEvent,
   CreateSandbox,
+  ExpireReport,
   RouteDecision,
   Sandbox,
   SandboxRoute,
@@ -10,7 +11,7 @@ import type {
 } from '@caisson/contract';
 import type { CallInput, CallOptions } from './call.ts';
 import type { Connection } from './connection.ts';
-import { type EventOptions, eventsOf } from './events.ts';
+import { type EventOptions, type EventPage, eventsOf } from './events.ts';
 import { given } from './given.ts';
 import { eachItem, type Page } from './pages.ts';
 import { type ActOptions, type PauseOptions, SandboxHandle } from './sandbox-handle.ts';
@@ -37,6 +38,7 @@ export interface RollbackOptions extends ActOptions {
   readonly force?: boolean | undefined;
 }
 
+export type ExpireRequest = NonNullable<CallInput<'lease.expire'>['body']>;
 export type ForkRequest = NonNullable<CallInput<'sandbox.fork'>['body']>;
 
 /** The routes that do something to one sandbox and answer its record. */
@@ -116,6 +118,18 @@ export class Sandboxes {
     return this.#act('sandbox.resume', id, options);
   }
 
+  /** Lets its lease end later by so many seconds; refused beyond its maximum, which the error names. */
+  async extend(id: string, seconds: number, options: CallOptions = {}): Promise<SandboxHandle> {
+    return this.handle(
+      await this.#connection.call('sandbox.extend', { params: { id }, body: { seconds }, ...options }),
+    );
+  }
+
+  /** Which leases of the project have ended or end soon; with `apply` those that are due are ended now. */
+  expire(request: ExpireRequest = {}, options: CallOptions = {}): Promise<ExpireReport> {
+    return this.#connection.call('lease.expire', { body: request, ...options });
+  }
+
   /** Puts its files back to a snapshot, by its id or its name; its processes end. */
   async rollback(id: string, snapshot: string, options: RollbackOptions = {}): Promise<SandboxHandle> {
     const { waitSeconds, force, ...rest } = options;
@@ -137,8 +151,12 @@ export class Sandboxes {
 
   /** Its events: live ones without end, or with `follow: false` those of the past. */
   events(id: string, options: EventOptions = {}): AsyncGenerator<CaissonEvent, void, undefined> {
-    const page = (query: { after?: string; limit: number }, calls: CallOptions) =>
-      this.#connection.call('sandbox.events', { params: { id }, query, ...calls });
+    const page: EventPage = ({ after, limit, type }, calls) =>
+      this.#connection.call('sandbox.events', {
+        params: { id },
+        query: { limit, ...given({ after, type }) },
+        ...calls,
+      });
     return eventsOf(this.#connection.transport, 'sandbox.events', { id }, page, options);
   }
 

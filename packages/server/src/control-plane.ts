@@ -29,6 +29,7 @@ import { Idle } from './sandbox/idle.ts';
 import { ImageChoice } from './sandbox/image-choice.ts';
 import type { ImageCatalog } from './sandbox/images/image-catalog.ts';
 import { InFlight } from './sandbox/in-flight.ts';
+import { Leases } from './sandbox/leases.ts';
 import { Networks } from './sandbox/networks.ts';
 import { Plans } from './sandbox/plans.ts';
 import { WarmPools } from './sandbox/pools/warm-pools.ts';
@@ -55,6 +56,8 @@ import { Metrics, type StorageNumbers } from './telemetry/metrics.ts';
 import type { Spans } from './telemetry/spans.ts';
 import { openTracing, type TraceSettings } from './telemetry-parts.ts';
 import { Keys } from './tenancy/keys.ts';
+import { openSinks, type SinkSettings, type Sinks } from './webhook-parts.ts';
+import type { Webhooks } from './webhooks/webhooks.ts';
 
 export interface ControlPlaneOptions {
   readonly databaseUrl?: string | undefined;
@@ -87,6 +90,8 @@ export interface ControlPlaneOptions {
   readonly sourceSettings?: SourceSettings | undefined;
   /** Where traces go; nowhere when absent. */
   readonly traces?: TraceSettings | undefined;
+  /** Where events go. */
+  readonly sinks?: SinkSettings | undefined;
   /** Another server took the database over: this one must end. */
   readonly onSuperseded?: (() => void) | undefined;
 }
@@ -108,6 +113,8 @@ export interface ControlPlane {
   readonly tools: Tools;
   readonly networks: Networks;
   readonly reconciler: Reconciler;
+  readonly expiry: Expiry;
+  readonly leases: Leases;
   readonly plans: Plans;
   readonly builds: Builds;
   readonly images: ImageCatalog;
@@ -116,6 +123,8 @@ export interface ControlPlane {
   readonly stale: Stale;
   readonly secrets: Secrets;
   readonly sources: SourcesPort | undefined;
+  readonly webhooks: Webhooks;
+  readonly sinks: Sinks;
   readonly keys: Keys;
   readonly metrics: Metrics;
   readonly spans: Spans;
@@ -233,8 +242,14 @@ async function assemble(
   undo.push(async () => idle.stop());
   await idle.start();
   const guests = new Guests({ work, runner, sandboxes, idle });
-  const expiry = new Expiry(work, runner, sandboxes, profiles);
   const snapshots = new Snapshots(work, sandboxes);
+  const expiry = new Expiry({
+    ...{ work, runner, profiles, snapshots, idle },
+    failed: ({ sandbox, why }, error) =>
+      options.log?.warn({ sandbox: sandbox.id, why, err: error }, 'a lease could not be ended; it is tried again'),
+  });
+  undo.push(() => expiry.close());
+  const leases = new Leases({ store, sandboxes, keeper: expiry.keeper });
   const tools = new Tools({
     work,
     sandboxes,
@@ -266,6 +281,8 @@ async function assemble(
   spans.listen((span) => metrics.span(span));
   store.onEvent((event) => metrics.event(event.type));
   const usage = new SandboxesInUse(sandboxes, guests);
+  const sinks = openSinks(store, vault, options.sinks ?? {}, { version: options.version, log: options.log });
+  undo.push(() => sinks.close());
   const doctor = () => checkAll({ store, drivers, folder: folder.path, filesystems, vault });
   const { version } = options;
   const hosts = new HostReports({
@@ -309,6 +326,8 @@ async function assemble(
     tools,
     networks,
     reconciler,
+    expiry,
+    leases,
     plans,
     builds,
     images: catalog,
@@ -317,6 +336,8 @@ async function assemble(
     stale,
     secrets,
     sources,
+    webhooks: sinks.webhooks,
+    sinks,
     keys,
     metrics,
     spans,

@@ -93,6 +93,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     });
     undo.push(() => plane.pools.stop());
     await plane.pools.open();
+    await plane.expiry.open();
+    await plane.sinks.open();
     const ready = heartbeat.start();
     // By then every guest that an earlier server left is linked.
     void ready.then(() => adoptLate(plane)).catch(() => {});
@@ -149,7 +151,7 @@ async function shutDown(
   );
   try {
     plane.reconciler.stop(reason);
-    await Promise.all([plane.pools.stop(), heartbeat.stop(), closeApps()]);
+    await Promise.all([plane.pools.stop(), plane.expiry.close(), heartbeat.stop(), closeApps()]);
     if (options.destroyOnExit) await plane.sandboxes.endAll('its server ended');
     await plane.runner.idle();
     await plane.snapshots.idle();

@@ -43,7 +43,7 @@ export function openEgress(
 ): Egress {
   const resolver = settings.resolver ?? new MachineResolver();
   const closed = closedAddresses(settings.open ?? []);
-  const extraRoots = readRoots(settings.rootsFile);
+  const extraRoots = readRoots('--egress-roots', settings.rootsFile);
   const gates = new EgressGates({ ...parts, log, resolver, closed, extraRoots });
   const reach = new Reach({ resolver, closed, trust: new Trust(extraRoots) });
   for (const driver of drivers) driver.onGuest = (key, guest) => gates.attach(key.sandbox, guest);
@@ -75,13 +75,14 @@ function closedAddresses(opened: readonly string[]): ClosedAddresses {
   }
 }
 
-function readRoots(file: string | undefined): string[] {
+/** Certificates of a file that an option names. */
+export function readRoots(option: string, file: string | undefined): string[] {
   if (file === undefined) return [];
   try {
     const text = readFileSync(file, 'utf8');
     if (text.includes('BEGIN CERTIFICATE')) return [text];
   } catch (cause) {
-    throw new CaissonError('request_invalid', `--egress-roots: ${file} cannot be read`, { cause });
+    throw new CaissonError('request_invalid', `${option}: ${file} cannot be read`, { cause });
   }
-  throw new CaissonError('request_invalid', `--egress-roots: ${file} has no certificate in it`);
+  throw new CaissonError('request_invalid', `${option}: ${file} has no certificate in it`);
 }

@@ -1,5 +1,5 @@
-import type { CreateSandbox } from '@caisson/contract';
-import type { Command } from 'commander';
+import { type CreateSandbox, leaseEnds } from '@caisson/contract';
+import { type Command, Option } from 'commander';
 import { type CommandContext, withServer } from '../command-context.ts';
 import type { ServerChoice } from '../connect.ts';
 import { parseDuration, parseWholeDuration } from '../input/duration.ts';
@@ -16,6 +16,8 @@ export interface CreateOptions extends ServerChoice, NetworkFlags {
   readonly scope?: string;
   readonly label?: Record<string, string>;
   readonly ttl?: number;
+  readonly idle?: number;
+  readonly atExpiry?: CreateSandbox['atExpiry'];
   readonly autoPause?: number;
   readonly autoResume?: boolean;
   readonly keepTurns?: number;
@@ -60,6 +62,8 @@ export function withMaking(command: Command): Command {
     .option('--scope <name>', 'keeps several sandboxes of one principal apart')
     .option('-l, --label <key=value>', 'label; may be repeated', collectKeyValue)
     .option('--ttl <duration>', 'how long it may live: 90s, 15m, 2h, 1d', parseWholeDuration)
+    .option('--idle <duration>', 'end its lease too when nobody has used it for so long', parseWholeDuration)
+    .addOption(new Option('--at-expiry <what>', 'what becomes of it when its lease ends').choices([...leaseEnds]))
     .option('--auto-pause <duration>', 'pause it when nobody has used it for so long', parseWholeDuration)
     .option('--auto-resume', 'let use resume it when it is paused')
     .option('--keep-turns <count>', 'how many snapshots of turns are kept, and how many of tools', parseCount)
@@ -99,6 +103,8 @@ export async function requestOf(
     ...(scope === undefined ? {} : { scope }),
     ...(options.label === undefined ? {} : { labels: options.label }),
     ...(options.ttl === undefined ? {} : { ttlSeconds: options.ttl }),
+    ...(options.idle === undefined ? {} : { idleSeconds: options.idle }),
+    ...(options.atExpiry === undefined ? {} : { atExpiry: options.atExpiry }),
     ...(options.autoPause === undefined ? {} : { autoPauseSeconds: options.autoPause }),
     ...(options.autoResume === undefined ? {} : { autoResume: options.autoResume }),
     ...snapshotsOf(options),

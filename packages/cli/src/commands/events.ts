@@ -1,7 +1,8 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { type CommandContext, withServer } from '../command-context.ts';
 import type { ServerChoice } from '../connect.ts';
-import { parseCount } from '../input/key-value.ts';
+import { fullType } from '../input/event-type.ts';
+import { collect, collectKeyValue, parseCount } from '../input/key-value.ts';
 import { eventText } from '../output/event-text.ts';
 
 interface EventsOptions extends ServerChoice {
@@ -9,6 +10,8 @@ interface EventsOptions extends ServerChoice {
   readonly after?: number;
   readonly limit?: number;
   readonly project?: string;
+  readonly type?: string[];
+  readonly label?: Record<string, string>;
 }
 
 export function addEvents(parent: Command, context: CommandContext): void {
@@ -17,14 +20,19 @@ export function addEvents(parent: Command, context: CommandContext): void {
     .option('-f, --follow', 'what happens from now on, until interrupted; with --after also what happened since')
     .option('--after <position>', 'only after this position of the log; 0 is its beginning', parsePosition)
     .option('--limit <count>', 'end after so many', parseCount)
+    .option('-t, --type <type>', 'only of this type: ready, destroyed; may be repeated', collect)
+    .option('-l, --label <key=value>', 'only of sandboxes with this label; may be repeated', collectKeyValue)
     .option('--project <name>', 'another project of your tenant')
     .action(async (ref: string | undefined, options: EventsOptions) => {
       const { screen } = context;
       const caisson = await context.connect(options);
-      const { follow = false, after, project, limit } = options;
+      const { follow = false, after, project, limit, label: labels } = options;
+      const types = options.type?.map(fullType);
       const { findSandbox } = await import('../find-sandbox.ts');
       const sandbox = ref === undefined ? undefined : await findSandbox(caisson, ref);
-      const events = sandbox ? sandbox.events({ follow, after }) : caisson.events({ follow, after, project });
+      const events = sandbox
+        ? sandbox.events({ follow, after, types })
+        : caisson.events({ follow, after, project, types, labels });
       let count = 0;
       for await (const event of events) {
         screen.print(screen.wantsJson ? JSON.stringify(event) : eventText(event));

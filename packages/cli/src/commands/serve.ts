@@ -14,6 +14,9 @@ interface ServeOptions {
   readonly registry?: string[];
   readonly defaultRegistry?: string;
   readonly registryCredentials?: string;
+  readonly webhookOpen?: string[];
+  readonly webhookRoots?: string;
+  readonly eventsFile?: string;
   readonly listen?: string[];
   readonly data?: string;
   readonly database?: string;
@@ -86,6 +89,13 @@ export function addServe(parent: Command, context: CommandContext): void {
       '--registry-credentials <file>',
       'credentials of registries, as `docker login` writes them (or CAISSON_REGISTRY_CREDENTIALS)',
     )
+    .option(
+      '--webhook-open <range>',
+      'a private address or range, with or without :port, that webhooks may have; may be repeated (or CAISSON_WEBHOOK_OPEN)',
+      collect,
+    )
+    .option('--webhook-roots <file>', 'certificates to trust for webhooks, as PEM (or CAISSON_WEBHOOK_ROOTS)')
+    .option('--events-file <file>', 'append every event to this file too, one a line (or CAISSON_EVENTS_FILE)')
     .option('--destroy-on-exit', 'destroy all sandboxes at the end instead of leaving them running')
     .option('--max-sandboxes <count>', 'how many sandboxes there may be on this host', parseCount)
     .option('--max-per-tenant <count>', 'how many sandboxes a tenant may have', parseCount)
@@ -131,6 +141,11 @@ async function serve(options: ServeOptions, { invocation, screen }: CommandConte
       registries: options.registry ?? namesIn(env.CAISSON_REGISTRIES),
       defaultRegistry: options.defaultRegistry ?? (env.CAISSON_DEFAULT_REGISTRY || undefined),
       credentialsFile: options.registryCredentials ?? (env.CAISSON_REGISTRY_CREDENTIALS || undefined),
+    },
+    sinks: {
+      open: options.webhookOpen ?? namesIn(env.CAISSON_WEBHOOK_OPEN),
+      rootsFile: options.webhookRoots ?? (env.CAISSON_WEBHOOK_ROOTS || undefined),
+      eventsFile: options.eventsFile ?? (env.CAISSON_EVENTS_FILE || undefined),
     },
     allowHosts: options.allowHost ?? [],
     previewDomains: options.previewDomain ?? namesIn(env.CAISSON_PREVIEW_DOMAIN),

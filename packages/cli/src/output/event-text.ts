@@ -11,6 +11,9 @@ export function eventText(event: CaissonEvent): string {
 function detailOf({ type, data }: CaissonEvent): string {
   if (type === 'caisson.sandbox.checked') return checkedText(data as SelfCheck);
   if (type === 'caisson.sandbox.rerouted') return reroutedText(data as { from: Backend; to: Backend; reason: Reason });
+  if (type === 'caisson.sandbox.expiring') return `${String(data.atExpiry)} at ${String(data.expiresAt)}`;
+  if (type === 'caisson.sandbox.lease')
+    return data.expiresAt === null ? 'it has ended' : `until ${String(data.expiresAt)}`;
   return detail(data);
 }
 

@@ -62,9 +62,12 @@ export function sandboxText(screen: Screen, sandbox: Sandbox, route?: SandboxRou
 }
 
 /** What happens without anybody asking for it. */
-function policyText({ policy }: Sandbox): string {
+function policyText({ policy, lease }: Sandbox): string {
   const { autoPauseSeconds, autoResume, perTool } = policy;
+  const hasLease = lease.ttlSeconds !== null || lease.idleSeconds !== null;
   return [
+    hasLease ? `${lease.atExpiry} at the end of its lease` : '',
+    lease.idleSeconds === null ? '' : `which ends too after ${lease.idleSeconds} s without use`,
     autoPauseSeconds === null ? '' : `paused after ${autoPauseSeconds} s without use`,
     autoResume ? 'resumed by use' : '',
     perTool ? 'a snapshot after each tool' : '',

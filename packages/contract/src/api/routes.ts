@@ -3,6 +3,7 @@ import { fileRoutes } from './file-routes.ts';
 import { healthRoutes } from './health-routes.ts';
 import { hostRoutes } from './host-routes.ts';
 import { imageRoutes } from './image-routes.ts';
+import { leaseRoutes } from './lease-routes.ts';
 import { networkRoutes } from './network-routes.ts';
 import { planRoutes } from './plan-routes.ts';
 import { poolRoutes } from './pool-routes.ts';
@@ -17,10 +18,12 @@ import { snapshotContentRoutes } from './snapshot-content-routes.ts';
 import { snapshotRoutes } from './snapshot-routes.ts';
 import { systemRoutes } from './system-routes.ts';
 import { toolRoutes } from './tool-routes.ts';
+import { webhookRoutes } from './webhook-routes.ts';
 
 /** Every route of the API by its name. The name is the verb that the SDK, the CLI and the server's handlers share. */
 export const routes = {
   ...sandboxRoutes,
+  ...leaseRoutes,
   ...processRoutes,
   ...fileRoutes,
   ...snapshotRoutes,
@@ -37,6 +40,7 @@ export const routes = {
   ...hostRoutes,
   ...healthRoutes,
   ...secretRoutes,
+  ...webhookRoutes,
   ...systemRoutes,
 } as const satisfies Record<string, Route>;
 

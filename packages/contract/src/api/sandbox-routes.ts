@@ -2,8 +2,15 @@ import { z } from 'zod';
 import { eventSchema } from '../events/event.ts';
 import { idSchema } from '../ids.ts';
 import { labelsSchema, nameSchema } from '../names.ts';
-import { inputNameSchema, profileRefSchema, profileSchema, snapshotPolicySchema } from '../profile/profile.ts';
+import {
+  inputNameSchema,
+  leasePolicySchema,
+  profileRefSchema,
+  profileSchema,
+  snapshotPolicySchema,
+} from '../profile/profile.ts';
 import { hostNameSchema } from '../routing/host-name.ts';
+import { eventFilterQuery } from './event-filter.ts';
 import { pageQuery, pageSchema } from './paging.ts';
 import { route } from './route.ts';
 import { attemptSchema, attemptSummarySchema, sandboxSchema, sandboxStateSchema } from './sandbox-shape.ts';
@@ -36,6 +43,8 @@ export const createSandboxSchema = z.strictObject({
   scope: nameSchema.optional(),
   labels: labelsSchema.optional(),
   ttlSeconds: ttlSecondsSchema.optional(),
+  idleSeconds: leasePolicySchema.shape.idleSeconds,
+  atExpiry: leasePolicySchema.shape.atExpiry,
   snapshots: snapshotPolicySchema.optional(),
   autoPauseSeconds: profileSchema.shape.autoPauseSeconds,
   autoResume: profileSchema.shape.autoResume,
@@ -169,7 +178,7 @@ export const sandboxRoutes = {
     scope: 'read',
     owned: 'sandbox',
     params,
-    query: z.strictObject(pageQuery),
+    query: z.strictObject({ ...pageQuery, type: eventFilterQuery.type }),
     responses: { 200: pageSchema(eventSchema) },
     stream: eventSchema,
   }),

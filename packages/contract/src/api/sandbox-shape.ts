@@ -5,6 +5,7 @@ import { reasonSchema } from '../lifecycle/reasons.ts';
 import { sandboxStates } from '../lifecycle/states.ts';
 import { labelsSchema, nameSchema } from '../names.ts';
 import { ownerSchema } from '../owner.ts';
+import { leaseEnds } from '../profile/profile.ts';
 
 export const sandboxStateSchema = z.enum(sandboxStates);
 
@@ -19,6 +20,21 @@ export const sandboxPolicySchema = z.object({
 });
 
 export type SandboxPolicy = z.infer<typeof sandboxPolicySchema>;
+
+/** How long a sandbox may live, and what becomes of it then: of its profile, and of whoever created it within that. */
+export const leaseTermsSchema = z.object({
+  ttlSeconds: z.int().min(1).nullable().describe('how long one lease lasts unless it is extended; null without an end'),
+  maxTtlSeconds: z
+    .int()
+    .min(1)
+    .nullable()
+    .describe('no extension goes beyond this, counted from the begin of the lease'),
+  idleSeconds: z.int().min(1).nullable().describe('it ends too when nobody used it for so long'),
+  warnSeconds: z.int().min(1).nullable().describe('how long before its end `caisson.sandbox.expiring` comes'),
+  atExpiry: z.enum(leaseEnds),
+});
+
+export type LeaseTerms = z.infer<typeof leaseTermsSchema>;
 
 /** A sandbox as every surface shows it. */
 export const sandboxSchema = z.object({
@@ -51,7 +67,8 @@ export const sandboxSchema = z.object({
   createdAt: z.iso.datetime(),
   updatedAt: z.iso.datetime(),
   readyAt: nullableTime,
-  expiresAt: nullableTime,
+  expiresAt: nullableTime.describe('when its lease ends; null when it has none, or it has ended'),
+  lease: leaseTermsSchema,
 });
 
 export type Sandbox = z.infer<typeof sandboxSchema>;

@@ -3,6 +3,7 @@ import { eventSchema } from '../events/event.ts';
 import { idSchema } from '../ids.ts';
 import { lineSchema, nameSchema } from '../names.ts';
 import { ownerSchema, tenantSchema } from '../owner.ts';
+import { eventFilterQuery } from './event-filter.ts';
 import { pageQuery, pageSchema } from './paging.ts';
 import { route, type Scope, scopes } from './route.ts';
 
@@ -44,7 +45,7 @@ export const systemRoutes = {
     summary: 'Events of your project, oldest first; live with `Accept: text/event-stream`',
     tag: 'events',
     scope: 'read',
-    query: z.strictObject({ ...pageQuery, project: nameSchema.optional() }),
+    query: z.strictObject({ ...pageQuery, project: nameSchema.optional(), ...eventFilterQuery }),
     responses: { 200: pageSchema(eventSchema) },
     stream: eventSchema,
   }),

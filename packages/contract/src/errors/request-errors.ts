@@ -34,6 +34,12 @@ export const requestErrors = {
     status: 431,
   }),
   body_malformed: row('invalid', 'The request body cannot be read', 'Send valid JSON (or YAML where a spec is taken).'),
+  webhook_url_refused: row(
+    'invalid',
+    'Nothing is delivered to this address',
+    'Give a public `https` address; the operator opens others with `--webhook-open`.',
+    { status: 422 },
+  ),
   media_type_unsupported: row('invalid', 'The media type is not understood', 'Send `application/json`.', {
     status: 415,
   }),
@@ -138,6 +144,7 @@ export const requestErrors = {
   port_not_open: row('not_found', 'The port is not open to the outside', 'Open it first: `caisson port open`.'),
   job_not_found: row('not_found', 'There is no such job', 'It may have been pruned; the attempt still says what ran.'),
   key_not_found: row('not_found', 'There is no such API key', '`caisson keys list` shows them.'),
+  webhook_not_found: row('not_found', 'There is no such webhook', '`caisson webhook list` shows those of the project.'),
   secret_not_found: row('not_found', 'There is no such secret', '`caisson secret list` shows those of the project.'),
   build_not_found: row('not_found', 'There is no such build', '`caisson build list` shows those of your project.'),
   attempt_not_found: row('not_found', 'There is no such attempt', '`caisson get` shows the attempts of a sandbox.'),

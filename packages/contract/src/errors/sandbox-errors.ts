@@ -47,6 +47,19 @@ export const sandboxErrors = {
     'Read the sandbox to see its present state.',
   ),
 
+  // Its lease
+  lease_max_reached: row(
+    'conflict',
+    'The lease cannot go beyond its maximum',
+    'Ask for less: the message says how far it may go. `lease.maxTtlSeconds` of the profile sets it.',
+  ),
+  lease_ended: row('conflict', 'The lease of the sandbox has ended', 'Start or resume it: a new lease begins then.'),
+  lease_endless: row(
+    'conflict',
+    'The sandbox has no end that could be moved',
+    'It lives until it is destroyed; create it with `ttlSeconds` to give it an end.',
+  ),
+
   // Processes in it
   process_ended: row(
     'conflict',

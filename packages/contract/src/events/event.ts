@@ -6,6 +6,7 @@ import { type SandboxState, sandboxStates } from '../lifecycle/states.ts';
 import type { Standing } from '../lifecycle/transition.ts';
 import { networkRulesSchema } from '../network/policy.ts';
 import { ownerSchema } from '../owner.ts';
+import { leaseEnds } from '../profile/profile.ts';
 import { backendSchema } from '../routing/route-decision.ts';
 
 /**
@@ -41,6 +42,10 @@ const repairSchema = z.strictObject({
 
 const progressSchema = z.strictObject({ line: z.string().max(500).describe('what a long step is doing') });
 const leaseSchema = z.strictObject({ expiresAt: z.iso.datetime().nullable() });
+const expiringSchema = z.strictObject({
+  expiresAt: z.iso.datetime(),
+  atExpiry: z.enum(leaseEnds).describe('what becomes of it then, unless its lease is extended'),
+});
 const snapshotSchema = z.strictObject({
   snapshot: idSchema('snapshot'),
   kind: z.enum(['turn', 'tool', 'named']),
@@ -80,6 +85,7 @@ const secretUsedSchema = z.strictObject({
   host: z.string().describe('where it went; `*` for several'),
   count: z.int().min(1).describe('how often, since the last such event; there is at most one a minute'),
 });
+const webhookTestedSchema = z.strictObject({ webhook: idSchema('webhook') });
 const labelsChangedSchema = z.strictObject({ labels: z.record(z.string(), z.string()) });
 
 /** Every type of event with the shape of its data. State events come from the list of states. */
@@ -93,12 +99,14 @@ export const eventTypes = {
   'caisson.sandbox.claimed': claimedSchema.describe('a member of a warm pool has its owner now'),
   'caisson.sandbox.rerouted': reroutedSchema.describe('one backend could not launch it, the next one tries'),
   'caisson.sandbox.checked': selfCheckSchema.describe('what it found when it looked at itself'),
-  'caisson.sandbox.lease': leaseSchema,
+  'caisson.sandbox.lease': leaseSchema.describe('its lease ends at another time, or has ended and left it as it is'),
+  'caisson.sandbox.expiring': expiringSchema.describe('its lease ends soon; once for each end'),
   'caisson.sandbox.labels': labelsChangedSchema,
   'caisson.sandbox.network': networkChangedSchema.describe('its network has other rules'),
   'caisson.sandbox.secret-used': secretUsedSchema.describe('a secret was put into requests on their way out'),
   'caisson.sandbox.snapshot': snapshotSchema.describe('it has another snapshot'),
   'caisson.sandbox.snapshot-removed': snapshotSchema.describe('it has one snapshot less'),
+  'caisson.webhook.test': webhookTestedSchema.describe('sent when a webhook is tested; it is not in the log'),
 } as const;
 
 export type EventType = keyof typeof eventTypes;

@@ -54,12 +54,21 @@ export const profileInputSchema = z.discriminatedUnion('type', [
 export type ProfileInput = z.infer<typeof profileInputSchema>;
 export type InputValue = string | number | boolean;
 
+/**
+ * What becomes of a sandbox when its lease ends, by how much of it is kept. Whoever creates one may choose what keeps less
+ * than its profile says, never more.
+ */
+export const leaseEnds = ['destroy', 'snapshot-then-destroy', 'stop', 'pause'] as const;
+export type LeaseEnd = (typeof leaseEnds)[number];
+
 export const leasePolicySchema = z.strictObject({
   ttlSeconds: seconds.optional().describe('how long a sandbox lives when the caller does not say'),
   maxTtlSeconds: seconds.optional().describe('no extension goes beyond this, counted from creation'),
   idleSeconds: seconds.optional().describe('how long it may be unused'),
-  warnSeconds: seconds.optional().describe('how long before the end a warning event comes'),
-  atExpiry: z.enum(['destroy', 'stop', 'pause', 'snapshot-then-destroy']).optional(),
+  warnSeconds: seconds
+    .optional()
+    .describe('how long before the end a warning event comes; five minutes or a tenth of the TTL when absent'),
+  atExpiry: z.enum(leaseEnds).optional(),
 });
 
 export const resourceLimitsSchema = z.strictObject({

@@ -5,7 +5,7 @@ import { callerName, projectOf } from '../tenancy/caller.ts';
 import { type LogItem, streamEvents } from './event-stream.ts';
 import type { ApiContext, Call } from './handler.ts';
 import { eventStreams } from './open-streams.ts';
-import { position } from './sandbox-handlers.ts';
+import { eventFilter, position } from './sandbox-handlers.ts';
 
 /** What a stream brings, and the position after which it begins. */
 interface Source {
@@ -48,11 +48,12 @@ type FindSource = (context: ApiContext, call: Call<RouteName>, begin: number | u
 async function events(context: ApiContext, call: Call<RouteName>, begin: number | undefined): Promise<Source> {
   const { caller } = call;
   const { id } = call.params as { id?: string };
-  const { project } = call.query as { project?: string };
-  const filter =
+  const { project, ...wanted } = call.query as { project?: string; type?: string[]; label?: string[] };
+  const place =
     id === undefined
       ? { tenant: caller.owner.tenant, project: projectOf(caller, project) }
       : { tenant: caller.owner.tenant, subject: (await context.sandboxes.get(caller, id)).id };
+  const filter = { ...place, ...eventFilter(wanted) };
   const from = begin ?? (await context.store.events.end());
   return { from, source: (signal) => context.feed.follow(filter, from, signal) };
 }

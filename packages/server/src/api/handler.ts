@@ -10,6 +10,7 @@ import type { Attachments } from '../sandbox/attachments.ts';
 import type { Guests } from '../sandbox/guests.ts';
 import type { HostReports } from '../sandbox/host-reports.ts';
 import type { ImageCatalog } from '../sandbox/images/image-catalog.ts';
+import type { Leases } from '../sandbox/leases.ts';
 import type { Networks } from '../sandbox/networks.ts';
 import type { Plans } from '../sandbox/plans.ts';
 import type { WarmPools } from '../sandbox/pools/warm-pools.ts';
@@ -28,6 +29,7 @@ import type { Metrics } from '../telemetry/metrics.ts';
 import type { Spans } from '../telemetry/spans.ts';
 import type { Caller } from '../tenancy/caller.ts';
 import type { Keys } from '../tenancy/keys.ts';
+import type { Webhooks } from '../webhooks/webhooks.ts';
 import type { AttachedSocket } from './attached-socket.ts';
 import type { ByteSink } from './byte-sink.ts';
 
@@ -36,6 +38,7 @@ export interface ApiContext {
   readonly store: Store;
   readonly sandboxes: Sandboxes;
   readonly guests: Guests;
+  readonly leases: Leases;
   readonly snapshots: Snapshots;
   readonly branches: Branches;
   readonly diffs: Diffs;
@@ -53,6 +56,7 @@ export interface ApiContext {
   readonly hosts: HostReports;
   readonly stale: Stale;
   readonly secrets: Secrets;
+  readonly webhooks: Webhooks;
   readonly profiles: ProfileCatalog;
   readonly metrics: Metrics;
   readonly spans: Spans;

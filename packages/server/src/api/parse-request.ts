@@ -9,6 +9,7 @@ const notFound: Record<NonNullable<Route['owned']>, ErrorCode> = {
   build: 'build_not_found',
   attempt: 'attempt_not_found',
   snapshot: 'snapshot_not_found',
+  webhook: 'webhook_not_found',
 };
 
 interface Raw {

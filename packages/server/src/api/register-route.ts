@@ -13,6 +13,7 @@ import { hostHandlers } from './host-handlers.ts';
 import type { HttpOptions } from './http-options.ts';
 import { idempotentRequest, runOnce } from './idempotent.ts';
 import { imageHandlers } from './image-handlers.ts';
+import { leaseHandlers } from './lease-handlers.ts';
 import { networkHandlers } from './network-handlers.ts';
 import { parseRequest } from './parse-request.ts';
 import { planHandlers } from './plan-handlers.ts';
@@ -28,12 +29,14 @@ import { snapshotHandlers } from './snapshot-handlers.ts';
 import { systemHandlers } from './system-handlers.ts';
 import { toolHandlers } from './tool-handlers.ts';
 import { typingStalledMs, uploadBody, uploadStalledMs } from './upload-body.ts';
+import { webhookHandlers } from './webhook-handlers.ts';
 
 /** Who calls a route that needs no key. */
 const nobody: Caller = Object.freeze({ owner: { tenant: '', project: '', principal: '' }, scope: 'read', key: null });
 
 const handlers: Handlers = {
   ...sandboxHandlers,
+  ...leaseHandlers,
   ...processHandlers,
   ...fileHandlers,
   ...snapshotHandlers,
@@ -51,6 +54,7 @@ const handlers: Handlers = {
   ...profileHandlers,
   ...routeHandlers,
   ...secretHandlers,
+  ...webhookHandlers,
   ...systemHandlers,
 };
 

@@ -46,7 +46,8 @@ export const sandboxHandlers: Handlers<keyof typeof sandboxRoutes> = {
 
   'sandbox.events': async ({ sandboxes, store }, { caller, params, query }) => {
     const { id } = await sandboxes.get(caller, params.id);
-    const items = await store.events.list({ subject: id, after: position(query.after), limit: query.limit + 1 });
+    const { type: types } = query;
+    const items = await store.events.list({ subject: id, types, after: position(query.after), limit: query.limit + 1 });
     return page(items, query.limit, (item) => String(item.position));
   },
 
@@ -63,10 +64,18 @@ export const sandboxHandlers: Handlers<keyof typeof sandboxRoutes> = {
 export const eventHandlers: Handlers<'event.list'> = {
   'event.list': async ({ store }, { caller, query }) => {
     const project = projectOf(caller, query.project);
-    const filter = { tenant: caller.owner.tenant, project, after: position(query.after), limit: query.limit + 1 };
+    const filter = {
+      ...{ tenant: caller.owner.tenant, project, ...eventFilter(query) },
+      ...{ after: position(query.after), limit: query.limit + 1 },
+    };
     return page(await store.events.list(filter), query.limit, (item) => String(item.position));
   },
 };
+
+/** Which events of a log are wanted. */
+export function eventFilter({ type, label }: { type?: string[] | undefined; label?: string[] | undefined }) {
+  return { types: type, labels: label?.map(parseLabel) };
+}
 
 export function ok(body: unknown): Answer {
   return { status: 200, body };

@@ -3,7 +3,7 @@ import type { EventFilter } from '../store/events.ts';
 import type { Store } from '../store/store.ts';
 import { followLog } from './follow-log.ts';
 
-type FeedFilter = Pick<EventFilter, 'tenant' | 'project' | 'subject'>;
+type FeedFilter = Pick<EventFilter, 'tenant' | 'project' | 'subject' | 'types' | 'labels'>;
 
 /** The log of events as a live stream. */
 export class EventFeed {
@@ -30,5 +30,6 @@ export class EventFeed {
 function matches(filter: FeedFilter, event: CaissonEvent): boolean {
   if (filter.tenant !== undefined && filter.tenant !== event.tenant) return false;
   if (filter.project !== undefined && filter.project !== event.project) return false;
+  if (filter.types !== undefined && !filter.types.includes(event.type)) return false;
   return filter.subject === undefined || filter.subject === event.subject;
 }

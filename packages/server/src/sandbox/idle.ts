@@ -29,6 +29,9 @@ export class Idle {
   readonly #runner: Runner;
   readonly #visits = new InFlight();
   readonly #watched = new Map<Id<'sandbox'>, Watched>();
+  /** When the last visit of each ended, until it is destroyed. */
+  readonly #usedAt = new Map<Id<'sandbox'>, number>();
+  readonly #openedAt = performance.now();
   #stopListening = () => {};
 
   constructor(work: WorkContext, runner: Runner) {
@@ -52,15 +55,23 @@ export class Idle {
     const end = this.#visits.begin(id);
     return () => {
       end();
+      const now = performance.now();
+      this.#usedAt.set(id, now);
       const watched = this.#watched.get(id);
-      if (watched) watched.usedAt = performance.now();
+      if (watched) watched.usedAt = now;
     };
+  }
+
+  /** How long nobody has used it; 0 while somebody does. What was before this server, nobody knows: it counts as use. */
+  idleMs(id: Id<'sandbox'>): number {
+    return this.#visits.count(id) > 0 ? 0 : performance.now() - (this.#usedAt.get(id) ?? this.#openedAt);
   }
 
   /** Only events of states, and the claim that gives a policy to one that was made ahead, come with the record. */
   #hear({ subject }: CaissonEvent, sandbox: Sandbox | undefined): void {
     if (!sandbox) return;
     this.#forget(subject as Id<'sandbox'>);
+    if (sandbox.state === 'destroyed') this.#usedAt.delete(sandbox.id);
     this.#watch(sandbox);
   }
 

@@ -1,13 +1,6 @@
-import type { CreateSandbox, ResolvedProfile, SandboxPolicy } from '@caisson/contract';
+import type { CreateSandbox, LeaseTerms, ResolvedProfile, SandboxPolicy } from '@caisson/contract';
 import type { Driver } from '../drivers/driver.ts';
-
-/** How long a sandbox lives: what was asked, or what its profile says, and never longer than the profile allows. */
-export function limitTtl(profile: ResolvedProfile | undefined, asked: number | undefined): number | undefined {
-  const { ttlSeconds, maxTtlSeconds } = profile?.lease ?? {};
-  const wanted = asked ?? ttlSeconds ?? maxTtlSeconds;
-  if (wanted === undefined) return undefined;
-  return maxTtlSeconds === undefined ? wanted : Math.min(wanted, maxTtlSeconds);
-}
+import { possibleEnd } from '../leases/possible-end.ts';
 
 /** A turn of an agent takes minutes: a hundred are a working day, and cost little where snapshots share what is equal. */
 const defaultKeepTurns = 100;
@@ -26,26 +19,23 @@ export function policyOf(
   };
 }
 
-/** What of the policy a driver cannot do. */
-export function driverNotices({ autoPauseSeconds }: SandboxPolicy, driver: Driver): string[] {
-  if (autoPauseSeconds === null || driver.pause) return [];
-  return [`The driver ${driver.name} cannot pause: \`autoPauseSeconds\` does nothing.`];
+/** What of the policy and of the lease a driver cannot do. */
+export function driverNotices({ autoPauseSeconds }: SandboxPolicy, { atExpiry }: LeaseTerms, driver: Driver): string[] {
+  const end = possibleEnd(atExpiry, {
+    canPause: () => driver.pause !== undefined,
+    canSnapshot: () => driver.capabilities.snapshots !== 'none',
+  });
+  const words = end === 'pause' ? 'paused' : 'stopped';
+  return [
+    ...(autoPauseSeconds === null || driver.pause
+      ? []
+      : [`The driver ${driver.name} cannot pause: \`autoPauseSeconds\` does nothing.`]),
+    ...(end === atExpiry ? [] : [`The driver ${driver.name} cannot \`${atExpiry}\`: it will be ${words} instead.`]),
+  ];
 }
 
 /** What a profile asks for that this version does not do: said on each sandbox, so that nobody relies on it. */
 export function policyNotices(profile: ResolvedProfile | undefined): string[] {
   if (!profile) return [];
-  const { lease } = profile;
-  const missing: [boolean, string][] = [
-    [lease?.idleSeconds !== undefined, 'lease.idleSeconds'],
-    [lease?.warnSeconds !== undefined, 'lease.warnSeconds'],
-    [profile.priceClass !== undefined, 'priceClass'],
-  ];
-  const notices = missing.flatMap(([asked, what]) =>
-    asked ? [`\`${what}\` of the profile is not honoured yet.`] : [],
-  );
-  if (lease?.atExpiry === 'pause' || lease?.atExpiry === 'snapshot-then-destroy') {
-    notices.push(`\`lease.atExpiry: ${lease.atExpiry}\` of the profile is not there yet; it will be stopped instead.`);
-  }
-  return notices;
+  return profile.priceClass === undefined ? [] : ['`priceClass` of the profile is not honoured yet.'];
 }

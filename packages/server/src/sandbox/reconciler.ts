@@ -96,7 +96,7 @@ export class Reconciler {
       await this.#reap(driver, listing, wanted, repairs);
     }
     await this.#reapFilesystems(inUse, repairs);
-    await this.#expiry.pass(pageSize);
+    await this.#expiry.pass();
     repairs.push(...(await this.#keeper.pass(this.#abort.signal)));
     for (const repair of repairs) await this.#tell(repair);
     return repairs;

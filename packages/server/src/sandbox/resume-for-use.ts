@@ -1,4 +1,5 @@
 import { hasCode, type Sandbox } from '@caisson/contract';
+import { renewedLease } from '../leases/lease-terms.ts';
 import type { Runner } from './runner.ts';
 import type { WorkContext } from './work-context.ts';
 
@@ -17,7 +18,8 @@ export async function resumeForUse(
   for (let round = 0; round < maxRounds; round += 1) {
     if (sandbox.state === 'paused') {
       try {
-        const operation = await runner.begin(sandbox, 'resume', 'resuming', { reason: null });
+        const change = { reason: null, lease: renewedLease(sandbox) };
+        const operation = await runner.begin(sandbox, 'resume', 'resuming', change);
         return await operation.done;
       } catch (error) {
         // Somebody else was quicker.

@@ -10,6 +10,7 @@ import {
   type RouteDecision,
   type SandboxPolicy,
 } from '@caisson/contract';
+import { leaseEnd, leaseTerms } from '../leases/lease-terms.ts';
 import { requireChosen, routeNotices } from '../routing/no-route.ts';
 import type { RouteRequest } from '../routing/router.ts';
 import { without } from '../routing/without.ts';
@@ -17,7 +18,7 @@ import type { IdempotentRequest } from '../store/idempotency.ts';
 import type { NewSandbox } from '../store/sandboxes.ts';
 import { type Composed, newAttempt } from './compose.ts';
 import { type Outcome, settle } from './outcome.ts';
-import { driverNotices, limitTtl, policyNotices, policyOf } from './profile-policy.ts';
+import { driverNotices, policyNotices, policyOf } from './profile-policy.ts';
 import { routeRequest } from './route-request.ts';
 import type { CreateRequest, SandboxesContext } from './sandboxes.ts';
 
@@ -137,7 +138,7 @@ export class SandboxMaker {
   ): NewSandbox {
     const driver = this.#context.work.driver(name);
     const { runtime } = composed.blueprint.target;
-    const ttlSeconds = limitTtl(profile, request.ttlSeconds);
+    const lease = leaseTerms(profile, request);
     return {
       id: newId('sandbox'),
       owner,
@@ -149,12 +150,13 @@ export class SandboxMaker {
       notices: [
         ...routeNotices(decision, runtime.name === 'auto' ? undefined : runtime.name),
         ...policyNotices(profile),
-        ...driverNotices(policy, driver),
+        ...driverNotices(policy, lease, driver),
       ],
       host,
       blueprintDigest: composed.digest,
       persistence: composed.blueprint.runtime.persistence,
-      expiresAt: ttlSeconds === undefined ? null : Date.now() + ttlSeconds * 1000,
+      expiresAt: leaseEnd(lease, Date.now()),
+      lease,
       policy,
     };
   }

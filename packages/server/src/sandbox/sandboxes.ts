@@ -16,6 +16,7 @@ import {
   type SandboxRoute,
   type SandboxState,
 } from '@caisson/contract';
+import { renewedLease } from '../leases/lease-terms.ts';
 import type { ProfileCatalog } from '../profiles/catalog.ts';
 import { canaryProfile } from '../profiles/shipped.ts';
 import { fixedRoute } from '../routing/fixed-route.ts';
@@ -203,7 +204,8 @@ export class Sandboxes {
 
   async resume(caller: Caller, id: string, waitSeconds: number, idempotency?: IdempotentRequest): Promise<Outcome> {
     const sandbox = await this.changeable(caller, id, 'resume');
-    const operation = await this.#context.runner.begin(sandbox, 'resume', 'resuming', { idempotency });
+    const change = { lease: renewedLease(sandbox), idempotency };
+    const operation = await this.#context.runner.begin(sandbox, 'resume', 'resuming', change);
     return settle(this.#store, operation, sandbox.id, waitSeconds);
   }
 
@@ -279,13 +281,23 @@ export class Sandboxes {
 
   async #recreate(sandbox: Sandbox, idempotency?: IdempotentRequest): Promise<Operation> {
     const { attempt, isBuilding } = await this.#again(sandbox, 'recreate');
-    const change = { attempt, raiseIncarnation: true, reason: null, notices: [], endInstance: true, idempotency };
+    const lease = renewedLease(sandbox);
+    const change = {
+      attempt,
+      raiseIncarnation: true,
+      reason: null,
+      notices: [],
+      endInstance: true,
+      lease,
+      idempotency,
+    };
     return this.#context.runner.begin(sandbox, 'recreate', isBuilding ? 'building' : 'provisioning', change);
   }
 
   async #start(sandbox: Sandbox, idempotency?: IdempotentRequest): Promise<Operation> {
     const { attempt } = await this.#again(sandbox, 'start');
-    return this.#context.runner.begin(sandbox, 'start', 'starting', { attempt, reason: null, idempotency });
+    const change = { attempt, reason: null, lease: renewedLease(sandbox), idempotency };
+    return this.#context.runner.begin(sandbox, 'start', 'starting', change);
   }
 
   /** A new attempt with the inputs of the last one: the same image and the same commits, whatever names mean by now. */

@@ -47,7 +47,7 @@ export const work: Partial<Record<ActionName, Work>> = {
       withDeadline('pausing', context.deadlines.endMs, own, (inner) => pausing(driver).pause(keyOf(sandbox), inner)),
     );
     // Why it stands still is worth keeping when nobody asked for it.
-    return sandbox.reason?.code === 'idle' ? {} : { reason: null };
+    return sandbox.reason?.code === 'idle' || sandbox.reason?.code === 'expired' ? {} : { reason: null };
   },
   async resume(context, sandbox, signal) {
     const driver = context.driver(sandbox.driver);

@@ -19,6 +19,9 @@ export interface EventFilter {
   readonly tenant?: string;
   readonly project?: string;
   readonly subject?: string;
+  readonly types?: readonly string[] | undefined;
+  /** Only of sandboxes that have all of these. */
+  readonly labels?: readonly (readonly [string, string])[] | undefined;
   /** Only events after this position. */
   readonly after: number;
   readonly limit: number;
@@ -50,11 +53,19 @@ export class EventLog {
   }
 
   async list(filter: EventFilter): Promise<CaissonEvent[]> {
-    let query = this.#database.db.selectFrom('events').selectAll().where('position', '>', filter.after);
-    if (filter.tenant !== undefined) query = query.where('tenant', '=', filter.tenant);
-    if (filter.project !== undefined) query = query.where('project', '=', filter.project);
-    if (filter.subject !== undefined) query = query.where('subject', '=', filter.subject);
+    const query = this.#matching(filter).where('position', '>', filter.after);
     const rows = await query.orderBy('position').limit(filter.limit).execute();
+    return rows.map((row) => this.#toEvent(row));
+  }
+
+  /** Those of one subject from a sequence on, which rises with the position. */
+  async ofSubject(
+    filter: Omit<EventFilter, 'after' | 'limit'> & { readonly subject: string },
+    fromSequence: number,
+    limit: number,
+  ): Promise<CaissonEvent[]> {
+    const query = this.#matching(filter).where('sequence', '>=', fromSequence);
+    const rows = await query.orderBy('sequence').limit(limit).execute();
     return rows.map((row) => this.#toEvent(row));
   }
 
@@ -65,6 +76,27 @@ export class EventLog {
       .select((eb) => eb.fn.max('position').as('end'))
       .executeTakeFirst();
     return Number(row?.end ?? 0);
+  }
+
+  #matching(filter: Omit<EventFilter, 'after' | 'limit'>) {
+    let query = this.#database.db.selectFrom('events').selectAll();
+    if (filter.tenant !== undefined) query = query.where('tenant', '=', filter.tenant);
+    if (filter.project !== undefined) query = query.where('project', '=', filter.project);
+    if (filter.subject !== undefined) query = query.where('subject', '=', filter.subject);
+    if (filter.types !== undefined) query = query.where('type', 'in', filter.types);
+    for (const [key, value] of filter.labels ?? []) {
+      query = query.where((eb) =>
+        eb.exists(
+          eb
+            .selectFrom('sandbox_labels')
+            .select('sandbox_labels.sandbox')
+            .whereRef('sandbox_labels.sandbox', '=', 'events.subject')
+            .where('sandbox_labels.key', '=', key)
+            .where('sandbox_labels.value', '=', value),
+        ),
+      );
+    }
+    return query;
   }
 
   #toEvent(row: Selectable<EventTable>): CaissonEvent {

@@ -10,6 +10,8 @@ import { secrets } from './migrations/0006-secrets.ts';
 import { sharedPorts } from './migrations/0007-shared-ports.ts';
 import { routes } from './migrations/0008-routes.ts';
 import { builds } from './migrations/0009-builds.ts';
+import { leases } from './migrations/0010-leases.ts';
+import { webhooks } from './migrations/0011-webhooks.ts';
 
 type Migration = (db: Kysely<unknown>, engine: Engine) => Promise<void>;
 
@@ -24,6 +26,8 @@ const migrations: readonly Migration[] = [
   sharedPorts,
   routes,
   builds,
+  leases,
+  webhooks,
 ];
 
 /**

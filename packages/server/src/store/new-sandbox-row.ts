@@ -1,4 +1,5 @@
 import type { ActionName, Id } from '@caisson/contract';
+import { newLeaseColumns, noLease } from './lease-columns.ts';
 import type { NewSandbox, StepChange } from './sandboxes.ts';
 
 export function newRow(sandbox: NewSandbox, attempt: Id<'attempt'>, now: number) {
@@ -26,6 +27,7 @@ export function newRow(sandbox: NewSandbox, attempt: Id<'attempt'>, now: number)
     created_at: now,
     updated_at: now,
     expires_at: sandbox.expiresAt,
+    ...newLeaseColumns(sandbox.lease ?? noLease, sandbox.expiresAt, null),
     policy: JSON.stringify(sandbox.policy),
     origin_sandbox: sandbox.origin?.sandbox ?? null,
     origin_snapshot: sandbox.origin?.snapshot ?? null,

@@ -5,6 +5,7 @@ import type { Database } from './database.ts';
 import type { EventListener, EventLog } from './events.ts';
 import { type IdempotentRequest, insertIdempotency } from './idempotency.ts';
 import { insertLabels } from './labels.ts';
+import { type LeaseRow, newLeaseColumns, noLease } from './lease-columns.ts';
 import { type Limits, takeTenantPlace } from './limits.ts';
 import { type SandboxRow, toSandbox } from './sandbox-row.ts';
 import { sandboxTransaction } from './sandbox-transaction.ts';
@@ -36,7 +37,7 @@ export interface ClaimableMember {
 /** What a member becomes: everything of a new sandbox but what it is made of, which it has. */
 export type NewOwner = Pick<
   NewSandbox,
-  'owner' | 'name' | 'slot' | 'profile' | 'labels' | 'notices' | 'expiresAt' | 'policy'
+  'owner' | 'name' | 'slot' | 'profile' | 'labels' | 'notices' | 'expiresAt' | 'lease' | 'policy'
 >;
 
 /**
@@ -88,6 +89,7 @@ export class PoolStore {
         notices: JSON.stringify([...new Set([...to.notices, ...notices])]),
         policy: JSON.stringify(to.policy),
         expiresAt: to.expiresAt,
+        ...newLeaseColumns(to.lease ?? noLease, to.expiresAt, now),
         now,
       });
       if (!row) return undefined;
@@ -159,7 +161,7 @@ export class PoolStore {
   }
 }
 
-interface OwnerValues {
+interface OwnerValues extends LeaseRow {
   readonly id: string;
   readonly pool: string;
   readonly attempt: string;
@@ -199,6 +201,14 @@ const giveOwner = statement((queries, to: OwnerValues) =>
       updated_at: to.now,
       ready_at: to.now,
       expires_at: to.expiresAt,
+      ttl_seconds: to.ttl_seconds,
+      max_ttl_seconds: to.max_ttl_seconds,
+      idle_seconds: to.idle_seconds,
+      warn_seconds: to.warn_seconds,
+      at_expiry: to.at_expiry,
+      leased_at: to.leased_at,
+      warn_at: to.warn_at,
+      idle_at: to.idle_at,
     }))
     .where('id', '=', to.id)
     .where('pool', '=', to.pool)

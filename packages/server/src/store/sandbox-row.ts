@@ -1,5 +1,6 @@
 import type { ActionName, Id, Owner, ReasonCode, Sandbox, SandboxPolicy, SandboxState } from '@caisson/contract';
 import type { Selectable } from 'kysely';
+import { toLease } from './lease-columns.ts';
 import type { SandboxTable } from './schema.ts';
 
 export type SandboxRow = Selectable<SandboxTable>;
@@ -46,5 +47,6 @@ export function toSandbox(row: SandboxRow): Sandbox {
     updatedAt: isoTime(row.updated_at),
     readyAt: isoTime(row.ready_at),
     expiresAt: isoTime(row.expires_at),
+    lease: toLease(row),
   };
 }

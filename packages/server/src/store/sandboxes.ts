@@ -4,6 +4,7 @@ import {
   type CaissonEvent,
   type Id,
   type Labels,
+  type LeaseTerms,
   type Owner,
   type Reason,
   refusal,
@@ -26,6 +27,7 @@ import type { EventListener, EventLog } from './events.ts';
 import { type IdempotentRequest, insertIdempotency } from './idempotency.ts';
 import { endInstance, insertInstance, type NewInstance } from './instances.ts';
 import { insertLabels } from './labels.ts';
+import { type LeaseChange, leaseStill, type SeenLease, steppedLeaseColumns } from './lease-columns.ts';
 import { leaveNothing } from './leave-nothing.ts';
 import { type Limits, takePlace } from './limits.ts';
 import { newRow, rollbackTarget } from './new-sandbox-row.ts';
@@ -48,6 +50,7 @@ export interface NewSandbox {
   readonly blueprintDigest: string;
   readonly persistence: 'ephemeral' | 'persistent';
   readonly expiresAt: number | null;
+  readonly lease?: LeaseTerms;
   readonly policy: SandboxPolicy;
   readonly origin?: Sandbox['origin'];
   /** The snapshot that its files are equal to when it begins. */
@@ -66,7 +69,9 @@ export interface StepChange {
   readonly endAttempt?: AttemptOutcome;
   readonly instance?: NewInstance;
   readonly endInstance?: boolean;
-  readonly expiresAt?: number | null;
+  readonly lease?: LeaseChange | undefined;
+  /** Refused with `state_changed` when its lease is not this any more. */
+  readonly ifLease?: SeenLease | undefined;
   /** Where a rollback leads; with the end of one, where its files are now. */
   readonly rollbackTo?: Id<'snapshot'> | null;
   readonly head?: Id<'snapshot'> | null;
@@ -288,19 +293,6 @@ export class SandboxStore {
     return rows.map(toSandbox);
   }
 
-  /** Those whose lease has ended and that still stand. */
-  async expired(now: number, limit: number): Promise<Sandbox[]> {
-    const rows = await this.#database.db
-      .selectFrom('sandboxes')
-      .selectAll()
-      .where('expires_at', '<=', now)
-      .where(sql<boolean>`state <> 'destroyed'`)
-      .orderBy('expires_at')
-      .limit(limit)
-      .execute();
-    return rows.map(toSandbox);
-  }
-
   /** Those that stand since before a time, oldest first; of one tenant, or of all but the system. */
   async aged(before: number, limit: number, tenant?: string): Promise<Sandbox[]> {
     let query = this.#database.db.selectFrom('sandboxes').selectAll().where('created_at', '<', before);
@@ -343,7 +335,7 @@ export class SandboxStore {
           : { reason_code: change.reason?.code ?? null, reason_message: change.reason?.message ?? null }),
         ...(change.notices === undefined ? {} : { notices: JSON.stringify(change.notices) }),
         ...(change.attempt === undefined ? {} : { attempt: change.attempt.id }),
-        ...(change.expiresAt === undefined ? {} : { expires_at: change.expiresAt }),
+        ...steppedLeaseColumns(next.state, change.lease, now),
         ...rollbackTarget(action, change),
         ...(change.head === undefined ? {} : { head: change.head }),
       }))
@@ -351,6 +343,7 @@ export class SandboxStore {
       .where('state', '=', seen.state)
       .where('incarnation', '=', seen.incarnation)
       .where('action', seen.action === null ? 'is' : '=', seen.action)
+      .where(leaseStill(change.ifLease))
       .returningAll()
       .executeTakeFirst();
     if (row) return row;

@@ -36,6 +36,10 @@ export interface Schema {
   egress_log: EgressLogTable;
   egress_usage: EgressUsageTable;
   secrets: SecretTable;
+  webhooks: WebhookTable;
+  sinks: { name: string; position: number; holder: string | null; updated_at: number };
+  sink_held: { sink: string; subject: string; sequence: number; tries: number; retry_at: number; error: string };
+  sink_dead_letters: DeadLetterTable;
   pools: { profile: string; min_members: number; max_members: number; updated_at: number };
 }
 
@@ -89,6 +93,17 @@ export interface SandboxTable {
   updated_at: number;
   ready_at: number | null;
   expires_at: number | null;
+  ttl_seconds: number | null;
+  max_ttl_seconds: number | null;
+  idle_seconds: number | null;
+  warn_seconds: number | null;
+  at_expiry: string | null;
+  /** When its present lease began; null when that was its creation. */
+  leased_at: number | null;
+  /** When its warning is due; null when it has been told. */
+  warn_at: number | null;
+  /** It is idle then, unless somebody uses it: never later than that, and moved on when it is looked at. */
+  idle_at: number | null;
   policy: Generated<string>;
   turn: Generated<number>;
   head: string | null;
@@ -261,6 +276,33 @@ export interface SecretTable {
   created_at: number;
   updated_at: number;
   last_used_at: number | null;
+}
+
+export interface WebhookTable {
+  id: string;
+  tenant: string;
+  project: string;
+  principal: string;
+  url: string;
+  description: string | null;
+  types: string | null;
+  labels: string;
+  /** Its secret, encrypted; and the one before it, which signs too until then. */
+  sealed: string;
+  old_sealed: string | null;
+  old_until: number | null;
+  created_at: number;
+}
+
+export interface DeadLetterTable {
+  sink: string;
+  position: number;
+  event: string;
+  type: string;
+  subject: string;
+  tries: number;
+  error: string;
+  at: number;
 }
 
 export interface SharedPortTable {

@@ -10,6 +10,7 @@ import { IdempotencyStore } from './idempotency.ts';
 import { ImageUses } from './image-uses.ts';
 import { JobStore } from './jobs.ts';
 import { KeyStore } from './keys.ts';
+import { LeaseStore } from './leases.ts';
 import { migrate } from './migrate.ts';
 import { PoolStore } from './pools.ts';
 import { RouteStore } from './routes.ts';
@@ -17,15 +18,18 @@ import { SandboxRuleStore } from './sandbox-rules.ts';
 import { SandboxStore } from './sandboxes.ts';
 import { SecretStore } from './secrets.ts';
 import { SharedPortStore } from './shared-ports.ts';
+import { SinkStore } from './sinks.ts';
 import { SnapshotStore } from './snapshots.ts';
 import { HostStore, TenantStore } from './tenants.ts';
 import { ToolCallStore } from './tool-calls.ts';
+import { WebhookStore } from './webhooks.ts';
 
 /** The record of everything, whatever the engine. */
 export interface Store {
   readonly engine: Database['engine'];
   readonly installation: string;
   readonly sandboxes: SandboxStore;
+  readonly leases: LeaseStore;
   readonly attempts: AttemptStore;
   readonly routes: RouteStore;
   readonly snapshots: SnapshotStore;
@@ -38,6 +42,8 @@ export interface Store {
   readonly egressUsage: EgressUsageStore;
   readonly secrets: SecretStore;
   readonly events: EventLog;
+  readonly sinks: SinkStore;
+  readonly webhooks: WebhookStore;
   readonly jobs: JobStore;
   readonly builds: BuildStore;
   readonly buildLog: BuildLogStore;
@@ -80,6 +86,7 @@ export async function openStore(location: StoreLocation): Promise<Store> {
     installation,
     events,
     sandboxes: new SandboxStore(database, events, publish),
+    leases: new LeaseStore(database, events, publish),
     attempts: new AttemptStore(database),
     routes: new RouteStore(database, events, publish),
     snapshots: new SnapshotStore(database, events, publish),
@@ -91,6 +98,8 @@ export async function openStore(location: StoreLocation): Promise<Store> {
     egressLog: new EgressLog(database),
     egressUsage: new EgressUsageStore(database),
     secrets: new SecretStore(database),
+    sinks: new SinkStore(database),
+    webhooks: new WebhookStore(database),
     jobs: new JobStore(database),
     builds: new BuildStore(database),
     buildLog: new BuildLogStore(database),

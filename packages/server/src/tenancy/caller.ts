@@ -27,7 +27,7 @@ export function projectOf(caller: Caller, wanted: string | undefined): string {
 }
 
 /** Members of a project see its sandboxes; who manages sees those of the tenant. Everybody else sees nothing. */
-export function canSee(caller: Caller, owner: Owner): boolean {
+export function canSee(caller: Caller, owner: Pick<Owner, 'tenant' | 'project'>): boolean {
   if (owner.tenant !== caller.owner.tenant) return false;
   return owner.project === caller.owner.project || includesScope(caller.scope, 'manage');
 }

@@ -72,7 +72,12 @@ function sendFile(
       const done = () => {
         content.destroy();
         if (!outgoing.writableFinished) outgoing.destroy();
-        resolve(responseOf(incoming.statusCode ?? 500, incoming.headers, words));
+        try {
+          resolve(responseOf(incoming.statusCode ?? 500, incoming.headers, words));
+        } catch (error) {
+          // What it says cannot be told in the terms of HTTP.
+          reject(error);
+        }
       };
       incoming.on('end', done);
       incoming.on('error', done);
@@ -86,8 +91,8 @@ function responseOf(status: number, headers: NodeJS.Dict<string | string[]>, wor
   const pairs = Object.entries(headers).flatMap(([name, value]) =>
     value === undefined ? [] : [[name, Array.isArray(value) ? value.join(', ') : value] as [string, string]],
   );
-  const hasBody = status >= 200 && status !== 204 && status !== 304;
   // Only these can be told at all; anything else is a registry that does not speak HTTP.
   const told = status >= 200 && status <= 599 ? status : 502;
+  const hasBody = ![204, 205, 304].includes(told);
   return new Response(hasBody ? new Uint8Array(words) : null, { status: told, headers: pairs });
 }

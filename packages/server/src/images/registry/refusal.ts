@@ -1,6 +1,7 @@
 import { CaissonError } from '@caisson/contract';
 import * as z from 'zod';
 import { readBounded } from '../digest.ts';
+import { bodyOf } from './answer-body.ts';
 
 /** The refusal of one request that may end differently when it is made again. */
 export class Refused extends Error {
@@ -13,6 +14,8 @@ export class Refused extends Error {
 
 const maxBytes = 65_536;
 const maxWords = 200;
+/** Nobody waits longer for an explanation. */
+const wordsMs = 10_000;
 
 const errorsSchema = z.object({
   errors: z.array(z.object({ code: z.string().max(100), message: z.string().nullish() })).min(1),
@@ -43,10 +46,12 @@ export async function refusalOf(
 }
 
 /** Printable, short, or nothing. */
-async function wordsOf(response: Response): Promise<string | undefined> {
+export async function wordsOf(response: Response): Promise<string | undefined> {
   if (response.body === null) return undefined;
   try {
-    const text = (await readBounded(response.body, maxBytes, 'a refusal')).toString('utf8');
+    const text = (await readBounded(bodyOf(response, AbortSignal.timeout(wordsMs)), maxBytes, 'a refusal')).toString(
+      'utf8',
+    );
     const { errors } = errorsSchema.parse(JSON.parse(text));
     const said = errors.map(({ code, message }) => [code, message].filter(Boolean).join(' ')).join('; ');
     return said.replace(/[^\x20-\x7e]/g, '?').slice(0, maxWords);

@@ -1,5 +1,6 @@
 import { CaissonError } from '@caisson/contract';
 import { short } from '../digest.ts';
+import { wordsOf } from './refusal.ts';
 import { pause, type RegistryClient } from './registry-client.ts';
 
 /** Content in a file, named by its digest. */
@@ -115,7 +116,7 @@ class Upload {
       },
       this.#signal,
     );
-    const said = await response.text();
+    const said = (await wordsOf(response)) ?? '';
     if (response.status === 413) return this.#smaller(part.size);
     if (response.status === 404 || response.status === 416) throw new Error(`it lost the upload: ${printable(said)}`);
     if (isLast) {

@@ -26,6 +26,8 @@ export interface ImageKeeperParts {
 const defaultLimits: CollectLimits = { graceMs: 3_600_000, unusedMs: 7 * 86_400_000, unusedBytes: 20 * 1024 ** 3 };
 
 const everyMs = 3_600_000;
+/** A server that is started anew each hour collects too, and none while it is busy with what it was started for. */
+const firstMs = 600_000;
 /** An engine that does not answer is asked again the next time. */
 const engineMs = 30_000;
 
@@ -41,15 +43,20 @@ export class ImageKeeper {
   }
 
   start(): void {
-    this.#timer = setInterval(() => {
-      this.collect(undefined, this.#stopping.signal).catch((error: Error) => {
+    this.#passIn(firstMs);
+  }
+
+  #passIn(ms: number): void {
+    this.#timer = setTimeout(async () => {
+      await this.collect(undefined, this.#stopping.signal).catch((error: Error) => {
         if (!this.#stopping.signal.aborted) this.#parts.failed?.(error);
       });
-    }, everyMs).unref();
+      if (!this.#stopping.signal.aborted) this.#passIn(everyMs);
+    }, ms).unref();
   }
 
   async stop(): Promise<void> {
-    clearInterval(this.#timer);
+    clearTimeout(this.#timer);
     this.#stopping.abort();
     await this.#last;
   }

@@ -8,6 +8,7 @@ import {
   type Owner,
   refusal,
 } from '@caisson/contract';
+import { leaseEnd, leaseTerms } from '../../leases/lease-terms.ts';
 import type { ProfileCatalog } from '../../profiles/catalog.ts';
 import type { IdempotentRequest } from '../../store/idempotency.ts';
 import type { Limits } from '../../store/limits.ts';
@@ -15,7 +16,6 @@ import type { NewSandbox } from '../../store/sandboxes.ts';
 import type { SnapshotInputs, StoredSnapshot } from '../../store/snapshots.ts';
 import type { Caller } from '../../tenancy/caller.ts';
 import { type Outcome, settle } from '../outcome.ts';
-import { limitTtl } from '../profile-policy.ts';
 import type { Operation, Runner } from '../runner.ts';
 import type { Sandboxes } from '../sandboxes.ts';
 import type { WorkContext } from '../work-context.ts';
@@ -124,7 +124,7 @@ export class Branches {
     const { runner, limits, host, work } = this.#context;
     snapshotStorage(work, inputs);
     const profile = inputs.profile && this.#context.profiles.find(inputs.profile.name, inputs.profile.version);
-    const ttlSeconds = limitTtl(profile ?? undefined, place.ttlSeconds);
+    const lease = leaseTerms(profile ?? undefined, { ttlSeconds: place.ttlSeconds });
     const id = newId('sandbox');
     const record: NewSandbox = {
       id,
@@ -139,7 +139,8 @@ export class Branches {
       host: work.driver(inputs.driver).host ?? host,
       blueprintDigest: snapshot.blueprintDigest,
       persistence: inputs.persistence,
-      expiresAt: ttlSeconds === undefined ? null : Date.now() + ttlSeconds * 1000,
+      expiresAt: leaseEnd(lease, Date.now()),
+      lease,
       policy: inputs.policy,
       // That of a fork is nobody's to see, and soon gone; what it hangs on stays.
       origin: { sandbox: snapshot.sandbox, snapshot: snapshot.kind === 'fork' ? null : snapshot.id },

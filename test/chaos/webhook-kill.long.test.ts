@@ -1,0 +1,3 @@
+import { describeWebhookKills } from './describe-webhook-kills.ts';
+
+describeWebhookKills(40, 8);

@@ -1,0 +1,3 @@
+import { describeWebhookKills } from './describe-webhook-kills.ts';
+
+describeWebhookKills(2, 4);
