@@ -246,7 +246,6 @@ async function assemble(
     ...options.builds,
     warn: (error, what) => options.log?.warn({ err: error }, what),
   });
-  undo.push(() => builds.close());
   const work: WorkContext = {
     store,
     spans,
@@ -329,6 +328,7 @@ async function assemble(
     version,
   });
   const stale = new Stale({ work, runner, sandboxes, reconciler, drivers });
+  undo.push(() => builds.close());
   await builds.open(options.builder ?? native?.builder);
   const { images: catalog, stop } = openImages({
     store,

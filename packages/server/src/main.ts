@@ -99,11 +99,13 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     const ready = heartbeat.start();
     // By then every guest that an earlier server left is linked.
     void ready.then(() => adoptLate(plane)).catch(() => {});
+    const { store, builds, audit } = plane;
     const prune = () =>
       Promise.all([
-        plane.store.idempotency.prune(),
-        plane.store.toolCalls.prune(),
-        plane.audit.keepDays(options.auditDays),
+        store.idempotency.prune(),
+        store.toolCalls.prune(),
+        builds.prune(),
+        audit.keepDays(options.auditDays),
       ]).catch(() => {});
     const pruning = setInterval(prune, pruneEveryMs).unref();
     undo.push(() => clearInterval(pruning));

@@ -32,6 +32,8 @@ interface ServeOptions {
   readonly maxPerTenant?: number;
   readonly auditDays?: number;
   readonly usageHook?: string;
+  readonly builds?: number;
+  readonly maxBuilds?: number;
   readonly otlpEndpoint?: string;
 }
 
@@ -110,6 +112,8 @@ export function addServe(parent: Command, context: CommandContext): void {
       '--usage-hook <url>',
       'where to send what tenants that pay have used, signed with CAISSON_USAGE_HOOK_SECRET (or CAISSON_USAGE_HOOK)',
     )
+    .option('--builds <count>', 'how many images are built at a time; 2 when absent', parseCount)
+    .option('--max-builds <count>', 'how many builds of a tenant may wait or run; 50 when absent', parseCount)
     .addOption(new Option('--log-level <level>', 'how much to log').choices(logLevels).default('info'))
     .action((options: ServeOptions) => serve(options, context));
 }
@@ -166,6 +170,7 @@ async function serve(options: ServeOptions, { invocation, screen }: CommandConte
     destroyOnExit: options.destroyOnExit ?? false,
     logLevel: options.logLevel,
     version,
+    builds: { atOnce: options.builds, maxPerTenant: options.maxBuilds },
     limits: {
       ...(options.maxSandboxes === undefined ? {} : { sandboxesPerHost: options.maxSandboxes }),
       ...(options.maxPerTenant === undefined ? {} : { sandboxesPerTenant: options.maxPerTenant }),

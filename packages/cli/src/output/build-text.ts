@@ -53,7 +53,8 @@ export function buildText(screen: Screen, build: Build): string {
 function errorText({ message, step, command, exitCode, lastLines }: NonNullable<Build['error']>): string {
   const lines = [message];
   if (step !== null) lines.push(`step     ${step}${exitCode === null ? '' : `, exit code ${exitCode}`}`);
-  if (command !== null) lines.push(`command  ${command}`);
+  if (command !== null)
+    lines.push(...command.split('\n').map((line, at) => `${at === 0 ? 'command ' : '        '} ${line}`));
   return [...lines, ...lastLines.map((line) => `  ${line}`)].map(printable).join('\n');
 }
 

@@ -75,10 +75,10 @@ function lineOf({ id, state, steps, error }: Build): string {
   if (state === 'queued') return error ? `${id} is tried again: ${error.message}` : `${id} waits for its turn`;
   const step = steps.at(-1);
   if (!step) return `${id} begins`;
-  const before = steps
-    .filter(({ ms }) => ms !== null)
-    .map(({ id: name, state: how, ms }) => `${name} ${how} ${told(ms ?? 0)}`);
-  return [`${step.title}${step.ms === null ? ' …' : ` ${step.state}`}`, ...before.reverse()].join(' · ');
+  const doing = step.ms === null ? [`${step.title} …`] : [];
+  const done = steps.findLast(({ ms }) => ms !== null);
+  const before = done ? [`${done.title} ${done.state} (${told(done.ms ?? 0)})`] : [];
+  return [...before, ...doing].join(' · ');
 }
 
 function told(ms: number): string {

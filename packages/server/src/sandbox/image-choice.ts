@@ -49,10 +49,14 @@ const maxRemembered = 256;
 /** A plan depends on little that changes by itself: package names and the base. Longer and a new base is missed. */
 const rememberMs = 60_000;
 
+/** Much shorter than the time for which what was asked for is safe from being collected. */
+const seenMs = 10_000;
+
 /** From a blueprint to the image that it is launched from, for what has to be built. */
 export class ImageChoice {
   readonly #options: ImageChoiceOptions;
   readonly #remembered = new Map<string, { readonly plan: ProposedPlan; readonly at: number }>();
+  readonly #seen = new Map<string, { readonly image: BaseImage; readonly at: number }>();
 
   constructor(options: ImageChoiceOptions) {
     this.#options = options;
@@ -94,9 +98,14 @@ export class ImageChoice {
     return { made: { planDigest, plan, sources }, isBuilding: true };
   }
 
-  /** The image of a digest, where it is here. */
+  /** The image of a digest, where it is here. What was just asked for is not removed, so it is not looked for again. */
   async kept(digest: string): Promise<BaseImage | undefined> {
-    return this.#options.images?.kept(digest);
+    const seen = this.#seen.get(digest);
+    if (seen && Date.now() - seen.at < seenMs) return seen.image;
+    const image = await this.#options.images?.kept(digest);
+    this.#seen.delete(digest);
+    if (image) remember(this.#seen, digest, { image, at: Date.now() });
+    return image;
   }
 
   /** Waits for the build of an attempt, which begins where it is not under way. */
@@ -154,15 +163,8 @@ export class ImageChoice {
     const known = key === undefined ? undefined : this.#remembered.get(key);
     if (known && Date.now() - known.at < rememberMs) return known.plan;
     const plan = await this.#options.plans.propose(this.#doable(blueprint), signal, facts ?? {});
-    if (key !== undefined && plan.planDigest !== null) this.#remember(key, plan);
+    if (key !== undefined && plan.planDigest !== null) remember(this.#remembered, key, { plan, at: Date.now() });
     return plan;
-  }
-
-  #remember(key: string, plan: ProposedPlan): void {
-    this.#remembered.delete(key);
-    this.#remembered.set(key, { plan, at: Date.now() });
-    const [oldest] = this.#remembered.keys();
-    if (this.#remembered.size > maxRemembered && oldest !== undefined) this.#remembered.delete(oldest);
   }
 
   /** The image of a plan that was built before and is still here. */
@@ -181,4 +183,11 @@ export class ImageChoice {
   #doable(blueprint: WorkspaceBlueprint): WorkspaceBlueprint {
     return this.#options.sources || !hasSources(blueprint) ? blueprint : withoutSources(blueprint);
   }
+}
+
+function remember<T>(map: Map<string, T>, key: string, value: T): void {
+  map.delete(key);
+  map.set(key, value);
+  const [oldest] = map.keys();
+  if (map.size > maxRemembered && oldest !== undefined) map.delete(oldest);
 }

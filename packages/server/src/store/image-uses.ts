@@ -33,6 +33,7 @@ export class ImageUses {
     const found = new Set<string>();
     for await (const { image } of this.#attempts(undefined, signal)) found.add(image.digest);
     for await (const { image } of this.#snapshots(undefined, signal)) found.add(image.digest);
+    for (const digest of await this.#wanted()) found.add(digest);
     return found;
   }
 
@@ -53,6 +54,19 @@ export class ImageUses {
     for (const [digest, { sandboxes, snapshots, blueprint }] of found)
       uses.push({ digest, sandboxes: sandboxes.size, snapshots, blueprint: await blueprint() });
     return uses;
+  }
+
+  /** What was built for sandboxes that are there: a launch on its way or a recreate begins from it. */
+  async #wanted(): Promise<string[]> {
+    const rows = await this.#database.db
+      .selectFrom('attempts')
+      .innerJoin('sandboxes', 'sandboxes.attempt', 'attempts.id')
+      .select('attempts.from_image')
+      .distinct()
+      .where('sandboxes.state', '!=', 'destroyed')
+      .where('attempts.from_image', 'is not', null)
+      .execute();
+    return rows.flatMap(({ from_image }) => from_image ?? []);
   }
 
   async #blueprint(attempt: string): Promise<unknown> {

@@ -144,11 +144,16 @@ export class PoolKeeper {
     this.#members.begin(id, pool);
     try {
       const record = this.#recordOf(id, pool, plan);
+      const { composed } = plan;
+      const signal = AbortSignal.timeout(work.deadlines.prepareMs);
+      const choice = await work.imageChoice?.choose(composed.blueprint, composed.digest, systemOwner, signal);
+      const attempt = { ...newAttempt('create', composed), ...(choice ? { made: choice.made } : {}) };
       const insert = async () => {
         if (plan.driver.capabilities.storage === 'ours') await work.filesystems?.room.require();
-        return (await work.store.sandboxes.create(record, newAttempt('create', plan.composed), limits)).sandbox;
+        return (await work.store.sandboxes.create(record, attempt, limits)).sandbox;
       };
-      const entering = runner.enter(id, insert, 'create', 'provisioning', {});
+      const state = choice?.isBuilding ? 'building' : 'provisioning';
+      const entering = runner.enter(id, insert, 'create', state, {});
       this.#entering.add(entering);
       const { done } = await entering.finally(() => this.#entering.delete(entering));
       const member = await done;

@@ -7,6 +7,7 @@ import type { ClaimableMember, PoolBounds } from '../../store/pools.ts';
 import { type Composed, compose } from '../compose.ts';
 import { policyOf } from '../profile-policy.ts';
 import { routeRequest } from '../route-request.ts';
+import { hasSources } from '../sources-port.ts';
 import { PoolDemand, wantedSize } from './pool-demand.ts';
 
 /** The first pause after a member could not be made, doubled each time up to the longest. */
@@ -137,6 +138,11 @@ function planOf(profile: ResolvedProfile, router: Router): PoolPlan {
   // A member is launched for nobody: it would have nothing inside of its later owner's secrets.
   if (secretsIn(composed.blueprint).length > 0)
     throw new CaissonError('request_invalid', 'a sandbox with secrets cannot be made before it has an owner');
+  if (hasSources(composed.blueprint))
+    throw new CaissonError(
+      'request_invalid',
+      'what comes from elsewhere is brought in when it is asked for, not ahead',
+    );
   const asked = routeRequest(composed.blueprint, profile, policyOf(profile, {}), systemOwner.tenant);
   const chosen = requireChosen(router.decide(asked, { isLater: true }), {});
   const driver = router.driverOf(chosen);
