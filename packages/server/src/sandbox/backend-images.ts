@@ -2,7 +2,7 @@ import { CaissonError, type WorkspaceBlueprint } from '@caisson/contract';
 import type { BackendImage, Driver, Imaging } from '../drivers/driver.ts';
 import type { BaseImage, Images } from '../images/images.ts';
 import { machineArchitecture } from '../images/oci/platform.ts';
-import { engineArchive } from '../images/pack/engine-archive.ts';
+import { engineArchive, engineTag } from '../images/pack/engine-archive.ts';
 import { Packer } from '../images/pack/packer.ts';
 import { SharedWork } from '../images/shared-work.ts';
 
@@ -56,7 +56,7 @@ export class BackendImages {
         hint: 'Name an image or a distribution: `os: debian`, `{family: image, reference: …}`.',
       });
     }
-    const tag = `localhost/caisson/image:${base.digest.replace(':', '-')}`;
+    const tag = engineTag(base.digest);
     const present = await driver.findImage(tag, signal);
     if (present) return { ...present, notices: [...base.notices, ...present.notices] };
     const loaded = await this.#loading.run(`${driver.name} ${tag}`, { signal, progress }, (shared, tell) =>
