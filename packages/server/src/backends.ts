@@ -30,6 +30,7 @@ export interface Backends {
   readonly drivers: readonly Driver[];
   readonly filesystems: Filesystems | undefined;
   readonly backendImages: BackendImages | undefined;
+  readonly images: Images | undefined;
   close(): Promise<void>;
 }
 
@@ -78,7 +79,7 @@ export async function openBackends(
     await close();
     throw error;
   }
-  return { drivers, filesystems, backendImages: images && new BackendImages(images), close };
+  return { drivers, filesystems, backendImages: images && new BackendImages(images), images, close };
 }
 
 function engineDriver(

@@ -1,14 +1,16 @@
 import { hostname } from 'node:os';
 import { CaissonError, type Doctor } from '@caisson/contract';
-import { defaultDrivers, type Engines, openBackends } from './backends.ts';
+import { defaultDrivers, type Engines, guestProgram, openBackends } from './backends.ts';
 import type { DataFolder } from './data-folder.ts';
 import type { Driver } from './drivers/driver.ts';
+import type { Builder } from './images/builders/builder.ts';
 import type { NativeBuilder } from './images/builders/native/native-builder.ts';
 import { Journal } from './network/journal.ts';
 import type { EgressLog } from './network/proxy/egress-gates.ts';
 import { SandboxRules } from './network/sandbox-rules.ts';
 import type { Secrets } from './network/secrets/secrets.ts';
 import { openNativeBuilder } from './open-builders.ts';
+import { type BuilderName, chooseBuilder, openBuildkitBuilder } from './open-buildkit.ts';
 import { type Egress, type EgressSettings, openEgress } from './open-egress.ts';
 import { loadProfiles, type ProfileCatalog } from './profiles/catalog.ts';
 import type { Router } from './routing/router.ts';
@@ -53,6 +55,8 @@ export interface ControlPlaneOptions {
   readonly storage?: StorageWanted | undefined;
   /** Where engines are that are driven by their API. */
   readonly engines?: Engines | undefined;
+  /** What images are built with. */
+  readonly buildWith?: BuilderName | undefined;
   /** The key of secrets; a file in the data folder when absent. */
   readonly secretsKey?: SecretsKey | undefined;
   /** What goes wrong where nobody waits for it. */
@@ -92,6 +96,9 @@ export interface ControlPlane {
   readonly egress: Egress;
   /** Makes images with nothing but what runs sandboxes here; undefined where that is not possible. */
   readonly nativeBuilder: NativeBuilder | undefined;
+  /** What images are built with here; undefined where nothing can be. */
+  readonly builder: Builder | undefined;
+  readonly builders: readonly Builder[];
   doctor(): Promise<Doctor['checks']>;
   close(): Promise<void>;
 }
@@ -169,6 +176,18 @@ async function assemble(
   const runner = new Runner(work);
   const native = openNativeBuilder({ filesystems, drivers, subjects, gates: egress.gates, runner, work });
   undo.push(async () => native?.close());
+  const buildkit = openBuildkitBuilder({
+    images: backends.images,
+    guestProgram,
+    engines: options.engines ?? {},
+    installation: store.installation,
+    gates: egress.gates,
+    subjects,
+    wanted: options.buildWith,
+  });
+  undo.push(async () => buildkit?.close());
+  const builders = [native, buildkit].flatMap((opened) => (opened ? [opened.builder] : []));
+  const builder = chooseBuilder(builders, options.buildWith);
   const pools = new WarmPools({ work, runner, router, profiles, limits, host });
   const sandboxes = new Sandboxes({ work, runner, router, profiles, limits, pools });
   const idle = new Idle(work, runner);
@@ -200,7 +219,7 @@ async function assemble(
     storage: async () => filesystems?.room.health(),
     pools: () => pools.show(),
   });
-  const doctor = () => checkAll({ store, drivers, folder: folder.path, filesystems, vault });
+  const doctor = () => checkAll({ store, drivers, folder: folder.path, filesystems, vault, builders, builder });
   const { version } = options;
   const hosts = new HostReports({
     store,
@@ -243,6 +262,8 @@ async function assemble(
     metrics,
     egress,
     nativeBuilder: native?.builder,
+    builder,
+    builders,
     doctor,
   };
 }

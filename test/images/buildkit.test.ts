@@ -1,0 +1,163 @@
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type RealEngine, startEngine, whyNoEngine } from '../real-engine.ts';
+import { slowness } from '../slowness.ts';
+import { BuildWorld, openRules, outcomes, outputOf } from './build-world.ts';
+import { BuildkitWorld } from './buildkit-world.ts';
+import { explainedDifferences } from './explained-differences.ts';
+import { removeScratch, scratchFolder } from './images-folder.ts';
+import { differences, joinedTree } from './joined-tree.ts';
+
+const why = whyNoEngine('docker');
+if (why !== undefined) test.skip(`builds with BuildKit: ${why}`, () => {});
+
+/** Each test its own steps: what another one built must not be found. */
+let count = 0;
+const unique = () => `: ${++count}`;
+
+describe.runIf(why === undefined)('a build with the BuildKit of a Docker engine', () => {
+  let engine: RealEngine;
+  let world: BuildkitWorld;
+  let native: BuildWorld;
+
+  beforeAll(async () => {
+    [engine, native] = await Promise.all([startEngine('docker', ['bash']), BuildWorld.open()]);
+    world = await BuildkitWorld.open(engine.host);
+  }, 180_000 * slowness);
+  afterAll(async () => {
+    await world?.close();
+    await native?.close();
+    await engine?.close();
+    removeScratch();
+  }, 60_000 * slowness);
+
+  /** What there is on the engine besides bases. */
+  async function left(): Promise<string[]> {
+    const { body } = await engine.engine.call<{ RepoTags: string[] | null }[]>('GET', '/images/json', {
+      signal: AbortSignal.timeout(10_000),
+    });
+    return body.flatMap(({ RepoTags }) => RepoTags ?? []).filter((tag) => tag.includes('caisson/build'));
+  }
+
+  test(
+    'gives the tree that the native builder gives',
+    async () => {
+      const context = scratchFolder();
+      const folder = join(context, 'repository');
+      mkdirSync(join(folder, 'src'), { recursive: true });
+      writeFileSync(join(folder, 'src', 'run.sh'), '#!/bin/sh\n', { mode: 0o755 });
+      symlinkSync('/etc/shadow', join(folder, 'link'));
+      const plan = world.plan(
+        [
+          { run: 'echo "$GREETING $LINES $PWD $(id -u)" > said; ./src/run.sh', workingDirectory: '/workspace/project' },
+          {
+            run: 'rm /etc/motd; [[ -n $BASH_VERSION ]] && echo b > /srv/b; ln /srv/b /srv/c; rm -r /opt',
+            shell: 'bash',
+          },
+          'chown 1234:5678 /srv/b; echo d > /srv/d; ln /srv/d /srv/e; chmod 4755 /srv/c; mkfifo /srv/pipe; mkdir -m 700 /opt; rm /var/cache/apt/archives/lock; :',
+          '[ ! -e /etc/motd ] && cat /srv/b',
+        ],
+        {
+          env: { GREETING: 'hello "world" $HOME', LINES: 'one\ntwo' },
+          repository: { url: 'https://git.example/a.git', commit: 'a'.repeat(40), path: '/workspace/project' } as never,
+        },
+      );
+      const built = await world.build(plan, { context });
+      const other = await native.build(plan, { context });
+      expect(outcomes(built.events)).toEqual(outcomes(other.events));
+      expect(outputOf(built.events)).toContain('b\n');
+      expect(built.image.config).toEqual(other.image.config);
+      expect(built.image.layers).toHaveLength(other.image.layers.length);
+      expect(built.image.billOfMaterials).toBe(other.image.billOfMaterials);
+      const trees = [joinedTree(built.image.layers), joinedTree(other.image.layers)] as const;
+      expect(trees[0].get('/srv/e')).toBe('same as /srv/d');
+      expect(differences(...trees, explainedDifferences)).toEqual([]);
+      expect(await left()).toEqual([]);
+    },
+    60_000 * slowness,
+  );
+
+  test('is found again, and after a change of its last step only that one is done', async () => {
+    const steps = [`${unique()}; date +%N > a`, 'date +%N > b'];
+    const plan = await world.smallPlan(steps);
+    const first = await world.build(plan);
+    const again = await world.build(plan);
+    expect(outcomes(again.events)).toEqual(['setup-s0 cached', 'setup-s1 cached']);
+    expect(again.image).toEqual(first.image);
+    const changed = await world.build(await world.smallPlan([...steps.slice(0, -1), 'date +%N > c']));
+    expect(outcomes(changed.events)).toEqual(['setup-s0 cached', 'setup-s1 done']);
+    expect(changed.image.layers.at(-2)).toBe(first.image.layers.at(-2));
+    const foreign = await world.build(plan, { tenant: 'evil' });
+    expect(outcomes(foreign.events)).toEqual(['setup-s0 done', 'setup-s1 done']);
+  });
+
+  test('reaches what its rules allow and nothing else, by no way but the gate', async () => {
+    const ask = (host: string) =>
+      `exec 3<>/dev/tcp/127.0.0.1/29080; printf 'GET http://${host}/ HTTP/1.1\\r\\nHost: ${host}\\r\\n\\r\\n' >&3; read -r line <&3; echo "$line"`;
+    const asking = (...hosts: string[]) =>
+      world.smallPlan([`${unique()}; ls /sys/class/net; bash <<'END'\n${hosts.map(ask).join('; ')}\nEND`]);
+    const built = await world.build(await asking('127.0.0.1:1', '169.254.169.254'), { rules: openRules });
+    expect(outputOf(built.events)).toMatch(/^lo\s+HTTP\/1.1 403 [^\n]*\nHTTP\/1.1 403 /);
+    expect(world.decided).toMatchObject([
+      { host: '127.0.0.1', verdict: 'refused' },
+      { host: '169.254.169.254', verdict: 'refused' },
+    ]);
+    await world.build(await asking('deb.debian.org'));
+    expect(world.decided.at(-1)).toMatchObject({ host: 'deb.debian.org', verdict: 'refused', why: 'network_off' });
+  });
+
+  test('that fails says which step, its command, its exit code and its last lines', async () => {
+    const failing = await world.smallPlan([
+      `${unique()}; touch a`,
+      'echo one; echo two >&2; echo "exit code: 9"; exit 3',
+      'true',
+    ]);
+    const events: string[] = [];
+    await expect(
+      world.build(failing, { tell: (event) => event.kind === 'step-ended' && events.push(event.outcome) }),
+    ).rejects.toMatchObject({
+      code: 'build_failed',
+      message: expect.stringContaining('setup-s1 ended with 3'),
+      context: {
+        step: 'setup-s1',
+        command: expect.stringContaining('exit 3'),
+        exitCode: 3,
+        lastLines: expect.arrayContaining(['one', 'two', 'exit code: 9']),
+      },
+    });
+    expect(events).toEqual(['done', 'failed']);
+    expect(await left()).toEqual([]);
+    expect(readdirSync(join(world.folder, 'images', 'making'))).toEqual([]);
+  });
+
+  test('that hangs or is cancelled is ended there too', async () => {
+    const hanging = async (limit: object) =>
+      world.build(await world.smallPlan([`${unique()}; echo up; sleep 86399`]), limit);
+    await expect(hanging({ limits: { stepMs: 500 } })).rejects.toMatchObject({
+      code: 'build_failed',
+      message: expect.stringContaining('did not end within'),
+      context: { step: 'setup-s0' },
+    });
+    const abort = new AbortController();
+    const building = hanging({
+      signal: abort.signal,
+      tell: (event: { kind: string }) => event.kind === 'output' && abort.abort(),
+    });
+    await expect(building).rejects.toMatchObject({ code: 'action_cancelled', context: { step: 'setup-s0' } });
+    await expect.poll(() => sleepers(), { timeout: 5_000 * slowness }).toEqual([]);
+    expect(await left()).toEqual([]);
+  });
+});
+
+function sleepers(): string[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .filter((pid) => {
+      try {
+        return readFileSync(`/proc/${pid}/cmdline`, 'utf8') === 'sleep\x0086399\0';
+      } catch {
+        return false;
+      }
+    });
+}
