@@ -11,6 +11,7 @@ import { parseEndpoint } from '../../packages/server/src/drivers/docker/endpoint
 import { Engine } from '../../packages/server/src/drivers/docker/engine.ts';
 import { defaultBounds } from '../../packages/server/src/images/bounds.ts';
 import type { BuildEvent, BuiltImage } from '../../packages/server/src/images/builders/builder.ts';
+import type { BuildPlace } from '../../packages/server/src/images/builders/buildkit/build-place.ts';
 import {
   BuildkitBuilder,
   type BuildkitParts,
@@ -35,6 +36,9 @@ export class BuildkitWorld {
   readonly engine: Engine;
   readonly gates: EgressGates;
   readonly decided: { host: string; verdict: string; why?: string | undefined }[] = [];
+  readonly packer = new Packer(buildGuest({ quiet: true }), defaultBounds);
+  /** In place of the engine's. */
+  place: BuildPlace | undefined;
   readonly #native: BuildWorld;
   #small: Promise<string> | undefined;
   readonly #subjects = new RoomSubjects({ find: async () => undefined });
@@ -63,9 +67,10 @@ export class BuildkitWorld {
   }
 
   builder(limits: BuildkitParts['limits'] = {}): BuildkitBuilder {
+    this.place ??= new EnginePlace(this.engine, this.packer, 'test');
     return new BuildkitBuilder({
       images: this.images,
-      place: new EnginePlace(this.engine, new Packer(buildGuest({ quiet: true }), defaultBounds), 'test'),
+      place: this.place,
       proxy: { ports: proxyPorts, env: proxyEnv },
       openWay: buildWays(this.gates, this.#subjects),
       limits,

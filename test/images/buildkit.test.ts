@@ -1,6 +1,10 @@
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parseEndpoint } from '../../packages/server/src/drivers/docker/endpoint.ts';
+import { Engine } from '../../packages/server/src/drivers/docker/engine.ts';
+import { DaemonPlace } from '../../packages/server/src/images/builders/buildkit/daemon-place.ts';
+import { EnginePlace } from '../../packages/server/src/images/builders/buildkit/engine-place.ts';
 import { type RealEngine, startEngine, whyNoEngine } from '../real-engine.ts';
 import { slowness } from '../slowness.ts';
 import { BuildWorld, openRules, outcomes, outputOf } from './build-world.ts';
@@ -8,6 +12,7 @@ import { BuildkitWorld } from './buildkit-world.ts';
 import { explainedDifferences } from './explained-differences.ts';
 import { removeScratch, scratchFolder } from './images-folder.ts';
 import { differences, joinedTree } from './joined-tree.ts';
+import { SocketBridge, toSocket } from './socket-bridge.ts';
 
 const why = whyNoEngine('docker');
 if (why !== undefined) test.skip(`builds with BuildKit: ${why}`, () => {});
@@ -147,6 +152,46 @@ describe.runIf(why === undefined)('a build with the BuildKit of a Docker engine'
     await expect(building).rejects.toMatchObject({ code: 'action_cancelled', context: { step: 'setup-s0' } });
     await expect.poll(() => sleepers(), { timeout: 5_000 * slowness }).toEqual([]);
     expect(await left()).toEqual([]);
+  });
+
+  test('whose engine goes away or falls silent says so, with the step', async () => {
+    const path = join(scratchFolder(), 'engine');
+    const bridge = await SocketBridge.open(path, toSocket(engine.host));
+    const before = world.place;
+    world.place = new EnginePlace(new Engine(parseEndpoint(`unix://${path}`), []), world.packer, 'test');
+    const during = async (then: () => void) => {
+      const tell = (event: { kind: string }) => event.kind === 'output' && then();
+      const plan = await world.smallPlan([`${unique()}; echo up; sleep 86399`]);
+      return world.build(plan, { tell, limits: { patienceMs: 1_000 * slowness } });
+    };
+    try {
+      const context = { step: 'setup-s0' };
+      const gone = { code: 'driver_unavailable', message: expect.stringContaining('went away'), context };
+      await expect(during(() => bridge.cut())).rejects.toMatchObject(gone);
+      const silent = { code: 'driver_unavailable', message: expect.stringContaining('silent'), context };
+      await expect(during(() => bridge.stall())).rejects.toMatchObject(silent);
+    } finally {
+      bridge.close();
+      world.place = before;
+    }
+    await expect.poll(() => sleepers(), { timeout: 15_000 * slowness }).toEqual([]);
+  });
+
+  test('a buildkitd is asked on its own socket, and where there is none that is said', async () => {
+    const path = join(scratchFolder(), 'buildkitd');
+    const signal = AbortSignal.timeout(20_000);
+    const bridge = await SocketBridge.open(path, () => engine.engine.upgrade('/grpc', { signal }, 'h2c'));
+    const before = world.place;
+    try {
+      world.place = new DaemonPlace(parseEndpoint(`unix://${path}`), world.packer);
+      expect(await world.builder().probe(signal)).toBeUndefined();
+      bridge.close();
+      const trouble = { why: expect.stringContaining(path), fix: expect.stringContaining('--buildkit-host') };
+      expect(await world.builder().probe(signal)).toMatchObject(trouble);
+    } finally {
+      bridge.close();
+      world.place = before;
+    }
   });
 });
 

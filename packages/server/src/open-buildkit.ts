@@ -4,7 +4,9 @@ import { Engine } from './drivers/docker/engine.ts';
 import { engineKinds } from './drivers/docker/engine-kind.ts';
 import { defaultBounds } from './images/bounds.ts';
 import type { Builder } from './images/builders/builder.ts';
+import type { BuildPlace } from './images/builders/buildkit/build-place.ts';
 import { BuildkitBuilder } from './images/builders/buildkit/buildkit-builder.ts';
+import { DaemonPlace } from './images/builders/buildkit/daemon-place.ts';
 import { EnginePlace } from './images/builders/buildkit/engine-place.ts';
 import type { BuildLimits } from './images/builders/buildkit/run-build.ts';
 import type { Images } from './images/images.ts';
@@ -34,19 +36,26 @@ export function openBuildkitBuilder(
 ): { readonly builder: BuildkitBuilder; close(): void } | undefined {
   const { images, engines, installation, gates, subjects, limits } = wiring;
   if (!images) return undefined;
-  const engine = openEngine(engines, wiring.wanted === 'buildkit');
-  if (!engine) return undefined;
-  const place = new EnginePlace(engine, new Packer(wiring.guestProgram(), defaultBounds), installation);
+  const packer = new Packer(wiring.guestProgram(), defaultBounds);
+  const place = openPlace(engines, packer, installation, wiring.wanted === 'buildkit');
+  if (!place) return undefined;
   const proxy = { ports: proxyPorts, env: proxyEnv };
   const builder = new BuildkitBuilder({ images, place, proxy, openWay: buildWays(gates, subjects), limits });
   return { builder, close: () => place.close() };
 }
 
 /** An address that nobody meant for us, as DOCKER_HOST may be, is no reason not to start. */
-function openEngine({ dockerHost, certFolder }: Engines, isWanted: boolean): Engine | undefined {
+function openPlace(
+  { dockerHost, buildkitHost, certFolder }: Engines,
+  packer: Packer,
+  installation: string,
+  isWanted: boolean,
+): BuildPlace | undefined {
   const { docker } = engineKinds;
   try {
-    return new Engine(parseEndpoint(dockerHost ?? docker.host(process.env), { certFolder }), docker.dialStdio);
+    if (buildkitHost !== undefined) return new DaemonPlace(parseEndpoint(buildkitHost, { certFolder }), packer);
+    const endpoint = parseEndpoint(dockerHost ?? docker.host(process.env), { certFolder });
+    return new EnginePlace(new Engine(endpoint, docker.dialStdio), packer, installation);
   } catch (error) {
     if (isWanted) throw error;
     return undefined;

@@ -6,6 +6,7 @@ interface ServeOptions {
   readonly driver?: string[];
   readonly dockerHost?: string;
   readonly podmanHost?: string;
+  readonly buildkitHost?: string;
   readonly builder?: 'auto' | 'native' | 'buildkit';
   readonly storage?: string;
   readonly zfsDataset?: string;
@@ -43,6 +44,7 @@ export function addServe(parent: Command, context: CommandContext): void {
     .option('--driver <name>', 'a driver to offer, best first; may be repeated (or CAISSON_DRIVERS)', collect)
     .option('--docker-host <address>', 'where the driver docker and BuildKit find their engine (or DOCKER_HOST)')
     .option('--podman-host <address>', 'where the driver podman finds its engine (or CONTAINER_HOST)')
+    .option('--buildkit-host <address>', 'a buildkitd to build with instead of a Docker engine (or BUILDKIT_HOST)')
     .addOption(
       new Option('--builder <name>', 'what builds images')
         .choices(['auto', 'native', 'buildkit'])
@@ -92,6 +94,7 @@ async function serve(options: ServeOptions, { invocation, screen }: CommandConte
     engines: {
       dockerHost: options.dockerHost,
       podmanHost: options.podmanHost,
+      buildkitHost: options.buildkitHost ?? (env.BUILDKIT_HOST || undefined),
       certFolder: env.DOCKER_TLS_VERIFY ? env.DOCKER_CERT_PATH : undefined,
     },
     buildWith: options.builder,

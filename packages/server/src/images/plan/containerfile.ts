@@ -20,6 +20,8 @@ export interface Containerfile {
 /** The names by which the builder brings the base where it is in no registry. */
 export const baseArchive = 'base.tar';
 export const baseContext = 'caisson-base';
+/** What begins with that archive. */
+export const archiveLines: readonly string[] = ['FROM scratch', `ADD ${JSON.stringify([baseArchive, '/'])}`];
 
 /** The parser of BuildKit refuses a line of 64 KiB. A script that comes near is a file of the context. */
 const maxLine = 32 * 1024;
@@ -28,8 +30,8 @@ export const mounted = '/dev/.caisson';
 
 /** What a builder adds to what the plan says. */
 export interface Surroundings {
-  /** The base by the name that the builder has it under. */
-  readonly from?: string | undefined;
+  /** How the builder begins with the base that it has. */
+  readonly baseLines?: readonly string[] | undefined;
   /** What a command is run by, and the mounts that this needs. */
   readonly runBy?: ((step: RunStep) => RunBy) | undefined;
 }
@@ -47,13 +49,12 @@ export interface RunBy {
 export function renderContainerfile(
   plan: PlanDraft | ResolvedImagePlan,
   labels = plan.labels,
-  { from, runBy }: Surroundings = {},
+  { baseLines, runBy }: Surroundings = {},
 ): Containerfile {
   const { inline, rest } = splitEnv(plan.env);
   const files: ContextFile[] = rest.length === 0 ? [] : [{ path: 'env.sh', content: exports(rest), mode: 0o644 }];
   const steps = buildSteps(plan);
-  const base = from === undefined ? baseLines(plan) : [`FROM ${from}`];
-  const lines = ['# Made by Caisson from a plan: the same plan gives the same text.', ...base];
+  const lines = ['# Made by Caisson from a plan: the same plan gives the same text.', ...(baseLines ?? baseOf(plan))];
   let hasEnv = false;
   for (const [index, step] of steps.entries()) {
     if (step.kind === 'run' && step.withEnv && !hasEnv) {
@@ -67,10 +68,9 @@ export function renderContainerfile(
   return { text: `${lines.join('\n')}\n`, files };
 }
 
-function baseLines({ base, os }: PlanDraft | ResolvedImagePlan): string[] {
+function baseOf({ base, os }: PlanDraft | ResolvedImagePlan): readonly string[] {
   // Debian is made by Caisson, and comes as an archive whether or not it is made already.
-  if (base?.kind === 'rootfs-archive' || (base === null && os.family === 'debian'))
-    return ['FROM scratch', `ADD ${json([baseArchive, '/'])}`];
+  if (base?.kind === 'rootfs-archive' || (base === null && os.family === 'debian')) return archiveLines;
   if (base === null) throw new CaissonError('build_failed', 'the base of the plan is not known yet');
   if (base.kind !== 'registry') return [`FROM ${baseContext}`];
   const reference = parseReference(base.reference);

@@ -24,8 +24,9 @@ export interface BuildPlace {
 }
 
 export interface BroughtBase {
-  /** The name to begin from; absent: it comes with the context. */
-  readonly from?: string;
+  /** How a Containerfile begins with it. */
+  readonly lines: readonly string[];
+  /** What of it comes with the context. */
   readonly entries: readonly ContextEntry[];
   /** How many layers of a result are the base's. */
   readonly layerCount: number;

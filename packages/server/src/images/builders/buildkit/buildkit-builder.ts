@@ -103,7 +103,7 @@ export class BuildkitBuilder implements Builder {
     const base = await baseOfPlan(plan, images, signal, progress);
     const brought = await place.bring(fromRecord(base, workshop), signal, progress);
     const file = join(draft, 'image.tar');
-    const surroundings = { from: brought.from, runBy: runByGuest(proxy) };
+    const surroundings = { baseLines: brought.lines, runBy: runByGuest(proxy) };
     const runner = runnerFiles(await readFile(workshop.guestProgram), proxy, { owner, rules });
     const copied = await contextOf(request, steps, workshop.bounds.layerEntries);
     const name = place.newName();
@@ -135,6 +135,16 @@ async function contextOf(
   const copies = steps.flatMap((step) => (step.kind === 'copy' ? [step] : []));
   if (copies.length === 0) return [];
   const all = context === undefined ? [] : await folderEntries(context, most);
+  // What an archive of a layer says with such a name is that something else is gone.
+  const mark = all.find(({ path }) => path.split('/').at(-1)?.startsWith('.wh.'));
+  if (mark !== undefined)
+    throw new CaissonError(
+      'unsupported-runtime-requirement',
+      `BuildKit cannot bring in a file named \`${mark.path}\``,
+      {
+        hint: 'Rename it, or build with the native builder: `--builder native`.',
+      },
+    );
   const missing = copies.find(({ from }) => !all.some(({ path, kind }) => path === from && kind === 'folder'));
   if (missing !== undefined)
     throw new CaissonError('build_failed', `${missing.from} is not in the build context`, {

@@ -12,7 +12,8 @@ import type { BroughtBase, BuildPlace, BuildResult } from './build-place.ts';
 
 /** An engine that has nothing to say about an image for so long is not going to. */
 const saveMs = 120_000;
-const discardMs = 10_000;
+/** Nobody should wait long for an engine that may have gone away. */
+const discardMs = 3_000;
 
 /**
  * The BuildKit in a Docker engine. A base is loaded once and begun from by its name, so the engine asks no registry; the
@@ -51,7 +52,7 @@ export class EnginePlace implements BuildPlace {
         await this.#images.load(engineArchive(base, from, this.#packer, shared), shared);
       });
     }
-    return { from, entries: [], layerCount: base.layers.length };
+    return { lines: [`FROM ${from}`], entries: [], layerCount: base.layers.length };
   }
 
   newName(): string {
