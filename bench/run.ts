@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { apiBenchmark, listBenchmark } from './api.ts';
+import { buildBenchmark } from './build.ts';
 import { coldBenchmark } from './cold.ts';
 import { dockerDriverBenchmark } from './docker-driver.ts';
 import { egressBenchmark } from './egress.ts';
@@ -33,6 +34,7 @@ const benchmarks = [
   egressBenchmark,
   idleBenchmark,
   previewBenchmark,
+  buildBenchmark,
 ];
 
 const options = { json: { type: 'string' }, thousand: { type: 'boolean', default: false } } as const;

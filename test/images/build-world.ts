@@ -1,9 +1,7 @@
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
-import { copyFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { NetworkRules } from '@caisson/contract';
-import type { ResolvedImagePlan } from '@caisson/workspace-composition';
+import { type ResolvedImagePlan, resolvedImagePlanVersion } from '@caisson/workspace-composition';
 import { type ControlPlane, openControlPlane } from '../../packages/server/src/control-plane.ts';
 import { DataFolder } from '../../packages/server/src/data-folder.ts';
 import type { BuildEvent, BuiltImage } from '../../packages/server/src/images/builders/builder.ts';
@@ -11,7 +9,6 @@ import type { StepLimits } from '../../packages/server/src/images/builders/nativ
 import type { NativeBuilder } from '../../packages/server/src/images/builders/native/native-builder.ts';
 import type { BaseImage } from '../../packages/server/src/images/images.ts';
 import { machineArchitecture } from '../../packages/server/src/images/oci/platform.ts';
-import { testDebianBase, testImagesFolder } from '../debian-base.ts';
 import { unmountPoolOf } from '../pools.ts';
 
 export const owner = { tenant: 'acme', project: 'web', principal: 'ada' };
@@ -24,19 +21,13 @@ type Step = ResolvedImagePlan['steps'][number];
 export class BuildWorld {
   readonly folder: string;
   readonly base: BaseImage;
+  readonly #storage: string;
   #plane: { readonly data: DataFolder; readonly control: ControlPlane } | undefined;
 
-  constructor(folder: string, base: BaseImage) {
+  constructor(folder: string, base: BaseImage, storage = 'overlay') {
+    this.#storage = storage;
     this.folder = folder;
     this.base = base;
-  }
-
-  static async open(options: { readonly start?: boolean } = {}): Promise<BuildWorld> {
-    const base = await testDebianBase();
-    const world = new BuildWorld(mkdtempSync(join(tmpdir(), 'caisson-build-')), base);
-    await world.#bringBase();
-    if (options.start !== false) await world.start();
-    return world;
   }
 
   get control(): ControlPlane {
@@ -55,7 +46,7 @@ export class BuildWorld {
     const control = await openControlPlane(data, {
       version: '0.0.0',
       drivers: ['oci'],
-      storage: { name: 'overlay' },
+      storage: { name: this.#storage },
       // Only for those steps whose rules let them out at all.
       egress: { open: ['127.0.0.0/8'] },
     });
@@ -81,7 +72,7 @@ export class BuildWorld {
       ...(typeof step === 'string' ? { run: step } : step),
     }));
     return {
-      version: 1,
+      version: resolvedImagePlanVersion,
       platform: { os: 'linux', architecture: machineArchitecture() as 'amd64' },
       os: { family: 'debian', release: 'bookworm' },
       base: { kind: 'rootfs-archive', reference: 'debian:bookworm', digest: this.base.digest as never },
@@ -129,17 +120,6 @@ export class BuildWorld {
       join(runtime, 'oci', 'instances'),
     ];
     return places.flatMap((place) => namesIn(place).map((name) => join(place, name)));
-  }
-
-  /** Its layers are shown, not copied: they never change. */
-  async #bringBase(): Promise<void> {
-    const images = join(this.folder, 'images');
-    for (const name of ['layers', 'images', 'bases', 'making']) mkdirSync(join(images, name), { recursive: true });
-    for (const name of this.base.layers.map((layer) => layer.split('/').at(-1) ?? ''))
-      symlinkSync(join(testImagesFolder, 'layers', name), join(images, 'layers', name));
-    for (const kind of ['images', 'bases'])
-      for (const name of readdirSync(join(testImagesFolder, kind)))
-        await copyFile(join(testImagesFolder, kind, name), join(images, kind, name));
   }
 }
 

@@ -4,8 +4,9 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { slowness } from '../slowness.ts';
-import { BuildWorld, noNetwork, openRules, outcomes, outputOf } from './build-world.ts';
+import { type BuildWorld, noNetwork, openRules, outcomes, outputOf } from './build-world.ts';
 import { isRoot, removeScratch, scratchFolder } from './images-folder.ts';
+import { openBuildWorld } from './open-build-world.ts';
 
 if (!isRoot) test.skip('native builds: need root', () => {});
 
@@ -17,7 +18,7 @@ describe.runIf(isRoot)('a native build', () => {
   let world: BuildWorld;
 
   beforeAll(async () => {
-    world = await BuildWorld.open();
+    world = await openBuildWorld();
   }, 180_000 * slowness);
   afterAll(async () => {
     await world?.close();

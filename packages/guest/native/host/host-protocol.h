@@ -152,6 +152,7 @@ static const struct caisson_message caisson_message_host_usage = {"host_usage", 
 #define CAISSON_TAG_HOST_MOUNT_OVERLAY_COUNT 5
 #define CAISSON_TAG_HOST_MOUNT_OVERLAY_BIND_SOURCES 6
 #define CAISSON_TAG_HOST_MOUNT_OVERLAY_BIND_TARGETS 7
+#define CAISSON_TAG_HOST_MOUNT_OVERLAY_IS_VOLATILE 8
 static const struct caisson_field caisson_fields_host_mount_overlay[] = {
   {1, 5, CAISSON_REPEATED, 0, CAISSON_NAME, 128, 1, 4095, NULL},
   {2, 5, CAISSON_OPTIONAL, 0, CAISSON_NAME, 1, 1, 4095, NULL},
@@ -160,8 +161,9 @@ static const struct caisson_field caisson_fields_host_mount_overlay[] = {
   {5, 1, CAISSON_OPTIONAL, 0, CAISSON_PLAIN, 1, 1, 4294967294, NULL},
   {6, 5, CAISSON_REPEATED, 0, CAISSON_NAME, 128, 1, 4095, NULL},
   {7, 5, CAISSON_REPEATED, 0, CAISSON_NAME, 128, 1, 4095, NULL},
+  {8, 3, CAISSON_OPTIONAL, 0, CAISSON_PLAIN, 1, 0, 1, NULL},
 };
-static const struct caisson_message caisson_message_host_mount_overlay = {"host_mount_overlay", caisson_fields_host_mount_overlay, 7};
+static const struct caisson_message caisson_message_host_mount_overlay = {"host_mount_overlay", caisson_fields_host_mount_overlay, 8};
 
 #define CAISSON_TAG_HOST_MOUNT_DISK_FILE 1
 #define CAISSON_TAG_HOST_MOUNT_DISK_TARGET 2

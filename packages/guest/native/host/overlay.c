@@ -72,7 +72,9 @@ static bool attach_layers(struct slice params, int namespace, char options[optio
   }
   names[used] = 0;
   bool writable = message_has(params, CAISSON_TAG_HOST_MOUNT_OVERLAY_CHANGES);
-  snprintf(options, options_max, "lowerdir=%s%s", names, writable ? ",upperdir=changes/upper,workdir=changes/work" : "");
+  bool is_volatile = writable && message_bool(params, CAISSON_TAG_HOST_MOUNT_OVERLAY_IS_VOLATILE);
+  snprintf(options, options_max, "lowerdir=%s%s%s", names, writable ? ",upperdir=changes/upper,workdir=changes/work" : "",
+           is_volatile ? ",volatile" : "");
   return used > 0 || (errno = EINVAL, false);
 }
 

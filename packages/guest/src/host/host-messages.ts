@@ -88,6 +88,7 @@ export const hostMountOverlay = message('host_mount_overlay', 'layers, changes a
   count: optional(uint(5, 2 ** 32 - 2, 'ids from there on; 65,536 when absent', 1)),
   bindSources: repeated(path(6, 'folders and files of the host to show, read-only'), joinedMax),
   bindTargets: repeated(path(7, 'where each is shown; absolute within the tree, and there already'), joinedMax),
+  isVolatile: optional(bool(8, 'what is written need not reach the disk; such changes can be joined only once')),
 });
 
 export const hostPath = message('host_path', 'an operation on one path', { path: path(1, 'which') });

@@ -106,6 +106,8 @@ export interface PrepareRequest {
   readonly quotaBytes?: number;
   /** Show it with ids of its own. */
   readonly ownIds?: boolean;
+  /** Nobody wants it after this start of the machine: what is written to it need not reach the disk. */
+  readonly isFleeting?: boolean;
 }
 
 export interface CloneRequest {

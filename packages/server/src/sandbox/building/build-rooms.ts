@@ -74,6 +74,7 @@ export class BuildRooms implements StepRooms {
             sandbox: key.sandbox,
             image: request.parent,
             quotaBytes: request.diskBytes,
+            isFleeting: true,
             ownIds: driver.ownIds?.(blueprint) ?? driver.capabilities.userNamespace,
           },
           inner,

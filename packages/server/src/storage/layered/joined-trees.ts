@@ -24,7 +24,7 @@ export class JoinedTrees {
 
   /** The tree of a sandbox, to be written. Its changes are asked for only when it is not mounted. */
   async mount(sandbox: Id<'sandbox'>, recipe: Recipe, attach: () => Promise<string>): Promise<Rootfs> {
-    const { layers, ids } = recipe;
+    const { layers, ids, isFleeting = false } = recipe;
     const target = this.#point(sandbox);
     const rootfs: Rootfs = { sandbox, path: target, ...(ids ? { ids } : {}) };
     if (await isMounted(target)) return rootfs;
@@ -36,6 +36,7 @@ export class JoinedTrees {
       target,
       ...bindsOf(recipe),
       ...(ids ? { firstId: ids.first, count: ids.count } : {}),
+      ...(isFleeting ? { isVolatile: true } : {}),
     });
     return rootfs;
   }

@@ -118,7 +118,7 @@ export class LayeredStorage implements Storage {
     return [...swept, ...(await this.#store.recover())];
   }
 
-  async prepare({ sandbox, image, quotaBytes, ownIds }: PrepareRequest, signal: AbortSignal): Promise<Rootfs> {
+  async prepare({ sandbox, image, quotaBytes, ownIds, isFleeting = false }: PrepareRequest, signal: AbortSignal): Promise<Rootfs> {
     return this.#turns.take(sandbox, signal, async () => {
       await this.#open();
       if (!this.#pool.has(this.#pool.rootfs(sandbox))) {
@@ -126,7 +126,7 @@ export class LayeredStorage implements Storage {
         await this.#room.require();
         const limit = this.#limit(quotaBytes ?? null);
         await this.#ranges.with(ownIds, (ids) =>
-          this.#make({ ...recipeOf(image), sandbox, quotaBytes: limit, ids, carriedBytes: 0 }),
+          this.#make({ ...recipeOf(image), sandbox, quotaBytes: limit, ids, carriedBytes: 0, isFleeting }),
         );
       }
       return this.#mount(sandbox);

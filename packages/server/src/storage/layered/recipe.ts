@@ -13,6 +13,8 @@ export interface Recipe {
   readonly ids: IdRange | null;
   /** Bytes of its changes that count against the limit and not in its own account: what it was cloned from. */
   readonly carriedBytes?: number;
+  /** What is written to it need not reach the disk. It can be mounted only once. */
+  readonly isFleeting?: boolean;
 }
 
 /** With `flush` it outlives a loss of power, which costs some milliseconds. */

@@ -47,7 +47,10 @@ export async function doStep(
   try {
     const { step } = task;
     if (step.kind === 'run') await runStep(parts, task, step, room, signal, say);
-    else await room.put(step.to, packer.openContent(requireContent(task, step), signal), signal);
+    else {
+      const limited = AbortSignal.any([signal, AbortSignal.timeout(parts.limits.stepMs)]);
+      await room.put(step.to, packer.openContent(requireContent(task, step), limited), limited);
+    }
     return await room.changes(async (folder) => {
       if ((await readdir(folder)).length === 0) return null;
       return (await workshop.layers.add(packer.open(folder, signal), signal)).diffId;

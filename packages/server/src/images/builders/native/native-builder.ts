@@ -32,7 +32,7 @@ export interface NativeBuilderParts {
 }
 
 /** What a build works with while it lasts. */
-interface Bench extends StepParts {
+interface Workbench extends StepParts {
   readonly kept: KeptSteps;
 }
 
@@ -47,7 +47,7 @@ export class NativeBuilder implements Builder {
   readonly #working = new SharedWork<string | null>();
   /** Rooms that are being ended. */
   readonly #ending = new Set<Promise<void>>();
-  #bench: Bench | undefined;
+  #workbench: Workbench | undefined;
 
   constructor(parts: NativeBuilderParts) {
     this.#parts = parts;
@@ -65,32 +65,32 @@ export class NativeBuilder implements Builder {
   async build(request: BuildRequest): Promise<BuiltImage> {
     const { plan, owner, signal } = request;
     signal.throwIfAborted();
-    const bench = await this.#openBench();
+    const workbench = await this.#openWorkbench();
     const steps = buildSteps(plan);
     const key = planKey(plan, steps, owner.tenant);
-    const known = await bench.kept.image(key);
+    const known = await workbench.kept.image(key);
     if (known !== undefined) {
       for (const { id, title } of steps) {
         request.tell({ kind: 'step-began', step: id, title });
         request.tell({ kind: 'step-ended', step: id, outcome: 'cached', ms: 0 });
       }
-      return built(known, bench.workshop);
+      return built(known, workbench.workshop);
     }
     requirePlatform(request);
     try {
-      const image = await this.#make(bench, request, steps);
-      await bench.kept.keepImage(key, image);
-      return built(image, bench.workshop);
+      const image = await this.#make(workbench, request, steps);
+      await workbench.kept.keepImage(key, image);
+      return built(image, workbench.workshop);
     } finally {
       await Promise.all(this.#ending);
     }
   }
 
-  async #openBench(): Promise<Bench> {
-    if (this.#bench !== undefined) return this.#bench;
+  async #openWorkbench(): Promise<Workbench> {
+    if (this.#workbench !== undefined) return this.#workbench;
     const { images, rooms, limits } = this.#parts;
     const workshop = await images.workshop();
-    this.#bench = {
+    this.#workbench = {
       rooms,
       workshop,
       packer: new Packer(workshop.guestProgram, workshop.bounds),
@@ -98,7 +98,7 @@ export class NativeBuilder implements Builder {
       kept: new KeptSteps(workshop),
       release: (room) => this.#end(room),
     };
-    return this.#bench;
+    return this.#workbench;
   }
 
   #end(room: StepRoom): void {
@@ -106,18 +106,17 @@ export class NativeBuilder implements Builder {
     this.#ending.add(ending);
   }
 
-  async #make(bench: Bench, request: BuildRequest, steps: readonly BuildStep[]): Promise<KeptImage> {
-    const { plan, signal, tell } = request;
-    const base = await baseOfPlan(plan, this.#parts.images, signal, (line) =>
-      tell({ kind: 'output', step: 'base', text: `${line}\n` }),
-    );
+  async #make(workbench: Workbench, request: BuildRequest, steps: readonly BuildStep[]): Promise<KeptImage> {
+    const { plan } = request;
+    const base = await this.#base(request);
     const diffIds = [...base.diffIds];
     for (const step of steps) {
-      if (diffIds.length >= bench.workshop.bounds.layers) throw tooManyLayers(step, bench.workshop.bounds.layers);
-      const layer = await this.#step(bench, request, base, diffIds, step);
+      if (diffIds.length >= workbench.workshop.bounds.layers)
+        throw tooManyLayers(step, workbench.workshop.bounds.layers);
+      const layer = await this.#step(workbench, request, base, diffIds, step);
       if (layer !== null) diffIds.push(layer);
     }
-    const folders = diffIds.map((diffId) => bench.workshop.layers.folderOf(diffId));
+    const folders = diffIds.map((diffId) => workbench.workshop.layers.folderOf(diffId));
     const installed = await installedPackages(folders);
     return {
       record: recordOf(request, base, diffIds),
@@ -125,9 +124,33 @@ export class NativeBuilder implements Builder {
     };
   }
 
+  /** It is a step of its own where there is something to do for it. */
+  async #base({ plan, signal, tell }: BuildRequest): Promise<ImageRecord> {
+    const { reference } = plan.base;
+    const step: BuildStep = { kind: 'copy', id: 'base', title: `the base ${reference}`, from: reference, to: '/' };
+    let began: number | undefined;
+    const ended = (outcome: 'done' | 'failed') => {
+      if (began === undefined) return;
+      tell({ kind: 'step-ended', step: step.id, outcome, ms: Math.round(performance.now() - began) });
+    };
+    const progress = (line: string) => {
+      if (began === undefined) tell({ kind: 'step-began', step: step.id, title: step.title });
+      began ??= performance.now();
+      tell({ kind: 'output', step: step.id, text: `${line}\n` });
+    };
+    try {
+      const base = await baseOfPlan(plan, this.#parts.images, signal, progress);
+      ended('done');
+      return base;
+    } catch (error) {
+      ended('failed');
+      throw asStepError(step, error, signal);
+    }
+  }
+
   /** The layer that a step leaves, found or made. */
   async #step(
-    bench: Bench,
+    workbench: Workbench,
     request: BuildRequest,
     base: ImageRecord,
     parents: readonly string[],
@@ -146,24 +169,24 @@ export class NativeBuilder implements Builder {
         ...{ step, parents, directory, platform: plan.platform, tenant: owner.tenant },
         baseEnv: base.config.env,
         planEnv: plan.env,
-        content: content === undefined ? undefined : (await bench.packer.measureContent(content, signal)).digest,
+        content: content === undefined ? undefined : (await workbench.packer.measureContent(content, signal)).digest,
       });
-      const known = await bench.kept.layer(key);
+      const known = await workbench.kept.layer(key);
       if (known !== undefined) {
         ended('cached');
         return known;
       }
       const parent = {
         digest: digestOf(canonicalJson(parents)),
-        layers: parents.map((diffId) => bench.workshop.layers.folderOf(diffId)),
+        layers: parents.map((diffId) => workbench.workshop.layers.folderOf(diffId)),
       };
-      const room = { parent, env: base.config.env, owner, rules, diskBytes: bench.limits.diskBytes };
+      const room = { parent, env: base.config.env, owner, rules, diskBytes: workbench.limits.diskBytes };
       const progress = (text: string) => tell({ kind: 'output', step: step.id, text });
       // Those who may reach something else do not wait for each other.
       const shared = digestOf(canonicalJson({ key, rules }));
       const layer = await this.#working.run(shared, { signal, progress }, async (inner, say) => {
-        const made = await doStep(bench, { step, room, directory, planEnv: plan.env, content }, inner, say);
-        await bench.kept.keepLayer(key, made);
+        const made = await doStep(workbench, { step, room, directory, planEnv: plan.env, content }, inner, say);
+        await workbench.kept.keepLayer(key, made);
         return made;
       });
       ended('done');

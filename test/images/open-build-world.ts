@@ -1,0 +1,22 @@
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { testDebianBase, testImagesFolder } from '../debian-base.ts';
+import { BuildWorld } from './build-world.ts';
+
+/** A world of builds with the Debian of all tests. Its layers are shown, not copied: they never change. */
+export async function openBuildWorld(
+  options: { readonly start?: boolean; readonly storage?: string } = {},
+): Promise<BuildWorld> {
+  const base = await testDebianBase();
+  const folder = mkdtempSync(join(tmpdir(), 'caisson-build-'));
+  const images = join(folder, 'images');
+  for (const name of ['layers', 'images', 'bases', 'making']) mkdirSync(join(images, name), { recursive: true });
+  for (const layer of base.layers) symlinkSync(layer, join(images, 'layers', basename(layer)));
+  for (const kind of ['images', 'bases'])
+    for (const name of readdirSync(join(testImagesFolder, kind)))
+      copyFileSync(join(testImagesFolder, kind, name), join(images, kind, name));
+  const world = new BuildWorld(folder, base, options.storage);
+  if (options.start !== false) await world.start();
+  return world;
+}
