@@ -42,16 +42,35 @@ export interface RealEngine {
   readonly image: { readonly reference: string; readonly digest: string };
   /** Ends the engine and starts it again on the same data. */
   restart(): Promise<void>;
+  /** Kills the engine, as a machine in trouble does; nothing of it is undone. */
+  kill(): Promise<void>;
+  /** Starts it again on the same data. */
+  start(): Promise<void>;
+  /** It neither answers nor ends, until `thaw`. */
+  freeze(): void;
+  thaw(): void;
   close(): Promise<void>;
 }
 
+export interface EngineOptions {
+  /** Its data lie on a disk of their own of this size, mounted at `data` of its folder. */
+  readonly disk?: { readonly type: 'ext4' | 'btrfs'; readonly mebibytes: number };
+  /** Besides its socket, where it listens with TLS: a port of loopback, and the folder with its certificates. */
+  readonly tls?: { readonly port: number; readonly folder: string };
+}
+
 /** `more`: programs that its image has besides the usual ones. */
-export async function startEngine(name: EngineName, more: readonly string[] = []): Promise<RealEngine> {
+export async function startEngine(
+  name: EngineName,
+  more: readonly string[] = [],
+  options: EngineOptions = {},
+): Promise<RealEngine> {
   const folder = mkdtempSync(join(tmpdir(), `csn-${name}-`));
   const host = `unix://${join(folder, 'socket')}`;
   const engine = new Engine(parseEndpoint(host), []);
-  const begin = name === 'docker' ? beginDocker : beginPodman;
-  let process = begin(folder, host);
+  if (options.disk) mountDisk(folder, options.disk);
+  const begin = () => (name === 'docker' ? beginDocker(folder, host, options) : beginPodman(folder, host));
+  let process = begin();
   try {
     await answers(process, engine);
     const reference = await importTools(engine, more);
@@ -63,9 +82,22 @@ export async function startEngine(name: EngineName, more: readonly string[] = []
       image: { reference, digest: reference },
       async restart() {
         await end(process, 'SIGTERM');
-        process = begin(folder, host);
+        process = begin();
         await answers(process, engine);
       },
+      kill: () => end(process, 'SIGKILL'),
+      async start() {
+        // What was killed is still ending, and the next may meet it: whoever looks after an engine tries again.
+        for (let tries = 1; ; tries += 1) {
+          rmSync(join(folder, 'pid'), { force: true });
+          process = begin();
+          const failed = await answers(process, engine).catch((error: Error) => error);
+          if (!failed) return;
+          if (tries === 5) throw failed;
+        }
+      },
+      freeze: () => void process.kill('SIGSTOP'),
+      thaw: () => void process.kill('SIGCONT'),
       async close() {
         await removeAll(engine).catch(() => {});
         engine.close();
@@ -80,11 +112,22 @@ export async function startEngine(name: EngineName, more: readonly string[] = []
   }
 }
 
-function beginDocker(folder: string, host: string): ChildProcess {
+function mountDisk(folder: string, { type, mebibytes }: { type: string; mebibytes: number }): void {
+  const [file, point] = [join(folder, 'disk'), join(folder, 'data')];
+  mkdirSync(point);
+  execFileSync('truncate', ['--size', `${mebibytes}M`, file]);
+  execFileSync(`mkfs.${type}`, ['-q', file]);
+  execFileSync('mount', ['-o', 'loop', file, point]);
+}
+
+function beginDocker(folder: string, host: string, { tls }: EngineOptions): ChildProcess {
   const places = ['--data-root', join(folder, 'data'), '--exec-root', join(folder, 'exec')];
   const own = ['--pidfile', join(folder, 'pid'), '-H', host, '--bridge=none', '--iptables=false'];
+  const at = (name: string) => join(tls?.folder ?? '', name);
+  const files = ['--tlscacert', at('ca.pem'), '--tlscert', at('cert.pem'), '--tlskey', at('key.pem')];
+  const secure = tls ? ['--tlsverify', ...files, '-H', `tcp://127.0.0.1:${tls.port}`] : [];
   const runsc = existsSync('/usr/bin/runsc') ? ['--config-file', dockerConfig(folder)] : [];
-  return spawn(programs.docker, [...places, ...own, ...runsc, '--log-level=error'], { stdio: 'ignore' });
+  return spawn(programs.docker, [...places, ...own, ...secure, ...runsc, '--log-level=error'], { stdio: 'ignore' });
 }
 
 function dockerConfig(folder: string): string {
@@ -132,7 +175,8 @@ function ownLimit(name: string): string {
 async function answers(process: ChildProcess, engine: Engine): Promise<void> {
   const deadline = Date.now() + startMs;
   for (;;) {
-    if (process.exitCode !== null) throw new Error(`the engine ended with ${process.exitCode}`);
+    if (process.exitCode !== null || process.signalCode !== null)
+      throw new Error(`the engine ended with ${process.exitCode}`);
     try {
       await engine.call('GET', '/_ping', { signal: AbortSignal.timeout(5_000) });
       return;

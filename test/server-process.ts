@@ -53,7 +53,11 @@ export async function startServerProcess(folder: string, options: ServerProcessO
       words = (words + chunk).slice(-4000);
     });
   }
-  const url = await whenAnswering(child, folder, until, () => words);
+  const url = await whenAnswering(child, folder, until, () => words).catch(async (error) => {
+    // One that did not answer in time may still come up, and would hold the folder.
+    await end(child, 'SIGKILL');
+    throw error;
+  });
   const startMs = performance.now() - began;
   const pid = child.pid ?? 0;
   return { url, pid, startMs, kill: () => end(child, 'SIGKILL'), stop: () => end(child, 'SIGTERM') };

@@ -17,6 +17,7 @@ import { type DeclaredSkip, skip, withSkips } from './skips.ts';
 export interface RuntimeWish {
   readonly resources?: { readonly cpus?: number; readonly memoryMiB?: number; readonly pids?: number };
   readonly network?: { readonly mode: 'off' | 'open' };
+  readonly readOnlyRoot?: boolean;
 }
 
 /** What a driver under test brings along. */

@@ -75,6 +75,20 @@ export function describeGuest({ law, open, key, owner, never }: Laws): void {
     expect((await inside.run('echo here')).stdout).toBe('here\n');
   });
 
+  law('makes all but the workspace and some memory read-only when it is asked to, where it can', async () => {
+    const made = await open();
+    if (made.driver.capabilities.readOnlyRoot !== true || !made.driver.capabilities.guest) return;
+    const wanted = key();
+    await made.driver.create(await made.request(wanted, owner, { readOnlyRoot: true }), never);
+    const inside = await insideOf(made, made.driver, wanted);
+    const tries =
+      'for d in / /etc /usr /var /home; do touch $d/x 2>/dev/null && echo wrote $d; done; chmod 777 / && echo changed';
+    expect((await inside?.run(tries, 'root'))?.stdout).toBe('');
+    const writes = 'for d in /workspace /tmp /var/tmp /run /root; do echo $d > $d/x && cat $d/x; done';
+    expect((await inside?.run(writes, 'root'))?.stdout).toBe('/workspace\n/tmp\n/var/tmp\n/run\n/root\n');
+    expect((await inside?.run('touch /tmp/y && echo $?'))?.stdout).toBe('0\n');
+  });
+
   law('shows as many processors as the instance may use', async () => {
     const { inside, driver } = await launched({ resources: { cpus: 1 } });
     if (!inside || !driver.capabilities.limits.includes('cpus')) return;

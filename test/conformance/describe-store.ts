@@ -1,6 +1,7 @@
 import { type CaissonEvent, newId, replay, type Sandbox, type Step } from '@caisson/contract';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openStore, type Store, type StoreLocation } from '../../packages/server/src/store/store.ts';
+import { describeBuilds } from './describe-builds.ts';
 import { describeJobs } from './describe-jobs.ts';
 import { describeNetwork } from './describe-network.ts';
 import { describePools } from './describe-pools.ts';
@@ -315,6 +316,7 @@ export function describeStore(
 
     describeSnapshots(() => store);
     describeJobs(() => store);
+    describeBuilds(() => store);
     describeToolCalls(() => store);
     describeNetwork(() => store);
     describePools(() => store);

@@ -106,8 +106,9 @@ export class HttpDriver implements Driver {
 
 /** What the suite asks of a blueprint, as a caller writes it. */
 function specOf({ runtime }: WorkspaceBlueprint): Record<string, unknown> {
-  const { ociRuntime, network, resources } = runtime;
-  return { source: { kind: 'none' }, os: 'host', runtime: { ociRuntime, network: { mode: network.mode }, resources } };
+  const { ociRuntime, network, resources, readOnlyRoot = false } = runtime;
+  const own = { ociRuntime, network: { mode: network.mode }, resources, readOnlyRoot };
+  return { source: { kind: 'none' }, os: 'host', runtime: own };
 }
 
 function nameOf(key: InstanceKey): string {

@@ -3,8 +3,8 @@ import type { SandboxHandle } from '@caisson/sdk';
 
 /** What the suite does inside an instance, whichever way leads there. */
 export interface Inside {
-  /** Runs a command of a shell to its end. */
-  run(command: string): Promise<{ readonly exitCode: number | null; readonly stdout: string }>;
+  /** Runs a command of a shell to its end, as `user` unless somebody else is named. */
+  run(command: string, user?: string): Promise<{ readonly exitCode: number | null; readonly stdout: string }>;
   /** Starts one in the background; answers its id. */
   start(command: string): Promise<string>;
   /** All that it wrote, from its beginning to its end. */
@@ -14,8 +14,8 @@ export interface Inside {
 export function insideGuest(guest: GuestClient): Inside {
   const shell = (command: string) => ['/bin/sh', '-c', command];
   return {
-    async run(command) {
-      const { code, stdout } = await guest.processes.exec(shell(command));
+    async run(command, user = 'user') {
+      const { code, stdout } = await guest.processes.exec(shell(command), { user });
       return { exitCode: code ?? null, stdout: stdout.toString() };
     },
     start: async (command) => (await guest.processes.spawn({ argv: shell(command), attach: false })).id,
@@ -30,7 +30,7 @@ export function insideGuest(guest: GuestClient): Inside {
 
 export function insideSandbox(sandbox: SandboxHandle): Inside {
   return {
-    run: (command) => sandbox.exec(command),
+    run: (command, user = 'user') => sandbox.exec(command, { user }),
     start: async (command) => (await sandbox.processes.start(command, { outputWhenDetached: 'wait' })).id,
     async outputOf(process) {
       let output = '';

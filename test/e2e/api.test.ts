@@ -77,6 +77,11 @@ const samples: Record<RouteName, (id: string) => { path: string; body?: unknown 
   'egress.usage': (id) => ({ path: `/v1/sandboxes/${id}/egress/usage` }),
   'network.presets': () => ({ path: '/v1/network/presets' }),
   'plan.make': () => ({ path: '/v1/plan', body: { spec: { source: { kind: 'none' } } } }),
+  'build.list': () => ({ path: '/v1/builds' }),
+  'build.get': (id) => ({ path: `/v1/builds/${id}` }),
+  'build.logs': (id) => ({ path: `/v1/builds/${id}/logs` }),
+  'build.cancel': (id) => ({ path: `/v1/builds/${id}/cancel`, body: {} }),
+  'attempt.get': (id) => ({ path: `/v1/attempts/${id}` }),
   'pool.list': () => ({ path: '/v1/pools' }),
   'pool.set': () => ({ path: '/v1/pools/blank', body: { min: 0, max: 1 } }),
   'route.explain': () => ({ path: '/v1/routes/explain', body: {} }),
@@ -99,6 +104,8 @@ const samples: Record<RouteName, (id: string) => { path: string; body?: unknown 
   'key.revoke': () => ({ path: `/v1/keys/${newId('key')}` }),
   'system.whoami': () => ({ path: '/v1/whoami' }),
   'system.version': () => ({ path: '/v1/version' }),
+  'system.health': () => ({ path: '/v1/health' }),
+  'usage.list': () => ({ path: '/v1/usage' }),
   'system.doctor': () => ({ path: '/v1/doctor' }),
 };
 

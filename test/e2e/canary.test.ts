@@ -65,6 +65,27 @@ describe.skipIf(!isRoot)('a canary on a real runtime', () => {
   }, 60_000);
 });
 
+describe.skipIf(!isRoot)('a canary that is made ahead', () => {
+  test('is one that looked at itself when it was made, not a neighbour that did not', async () => {
+    driver = new GuestDriver();
+    const caisson = await open({ drivers: [driver] });
+    const isFull = async () => (await caisson.pools.list()).every(({ ready }) => ready === 1);
+    const takenFrom = async () =>
+      (await caisson.pools.list()).filter(({ taken }) => taken > 0).map((pool) => pool.profile);
+    await caisson.pools.set('blank', { min: 1, max: 1 });
+    await expect.poll(isFull, { timeout: 10_000 }).toBe(true);
+    const cold = await caisson.sandboxes.create();
+    expect(await takenFrom()).toEqual([]);
+    expect(await checksOf(caisson, cold.id)).toMatchObject({ ok: true });
+    await caisson.pools.set('sandbox-canary', { min: 1, max: 1 });
+    await expect.poll(isFull, { timeout: 10_000 }).toBe(true);
+    const warm = await caisson.sandboxes.create();
+    expect(await takenFrom()).toEqual(['sandbox-canary@1']);
+    expect(await checksOf(caisson, warm.id)).toMatchObject({ ok: true });
+    await Promise.all([cold.destroy(), warm.destroy()]);
+  });
+});
+
 const hasWays = existsSync('/proc/net/route');
 describe.skipIf(!isRoot || !hasWays)('a canary on a driver that does not keep its word', () => {
   test('fails with the check that says so, and nothing of it is left', async () => {

@@ -56,6 +56,8 @@ describe.each(['docker', 'podman'] as const)('a server on %s', (name) => {
     const sandbox = await make();
     await write(sandbox, 'one');
     const first = await sandbox.snapshot({ name: 'first' });
+    const kept = { code: 'snapshots_not_available', message: expect.stringContaining(`kept by ${name}`) };
+    await expect(caisson.snapshots.diffFile(first.id, '/workspace/file')).rejects.toMatchObject(kept);
     await write(sandbox, 'two');
     await sandbox.exec('echo more > /workspace/more');
     await sandbox.rollback('first');
@@ -89,6 +91,22 @@ describe.each(['docker', 'podman'] as const)('a server on %s', (name) => {
     await again.destroy();
     for await (const { id } of caisson.snapshots.list()) await caisson.snapshots.delete(id);
     expect(await count('/containers/json', {})).toBe(0);
+  });
+
+  test('whose root is read-only keeps its workspace in a volume that goes with it, and takes no snapshots', async () => {
+    const sandbox = await make({ spec: { ...spec, runtime: { ...persistent.runtime, readOnlyRoot: true } } });
+    await write(sandbox, 'kept');
+    expect((await sandbox.exec('touch /etc/x', { user: 'root' })).exitCode).not.toBe(0);
+    expect(await sandbox.exec('cd && touch x && pwd')).toMatchObject({ stdout: '/home/user\n' });
+    await expect(sandbox.snapshot({ name: 'none' })).rejects.toMatchObject({ code: 'snapshots_not_available' });
+    await sandbox.stop();
+    await sandbox.start();
+    expect(await read(sandbox)).toBe('kept');
+    await sandbox.destroy();
+    const { body } = await real.engine.call<{ Volumes: { Name: string }[] | null }>('GET', '/volumes', {
+      signal: never,
+    });
+    expect((body.Volumes ?? []).filter(({ Name }) => Name.startsWith('caisson-workspace-'))).toEqual([]);
   });
 
   test('pauses, resumes and goes on after the server was started again', async () => {

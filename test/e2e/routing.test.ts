@@ -80,6 +80,29 @@ describe('with a real runtime', () => {
         failedTries: [{ driver: 'broken', reason: { message: 'no engine answers' } }],
       });
       expect((await broken.list(new AbortController().signal)).instances).toEqual([]);
+      const nobody = { target: { os: 'host', runtime: { name: 'nobody', mode: 'require' } } };
+      const refused = { code: 'driver_not_found' };
+      await expect(caisson.sandboxes.create({ profile: 'either', spec: nobody })).rejects.toMatchObject(refused);
+      const metrics = await (await fetch(`${server?.url}/metrics`)).text();
+      const numbers = Object.fromEntries(
+        [...metrics.matchAll(/^caisson_((?:route|backend)\w+)(\{.*\})? (\d+)$/gm)].map(
+          ([, name, labels = '', value]) => [
+            `${name} ${/driver="(\w+)"/.exec(labels)?.[1]} ${/(?:outcome|state)="([\w-]+)"/.exec(labels)?.[1]}`,
+            Number(value),
+          ],
+        ),
+      );
+      expect(numbers).toMatchObject({
+        'route_decisions broken chosen': 1,
+        'route_decisions oci passed': 1,
+        'route_failovers broken undefined': 1,
+        'route_failovers oci undefined': 0,
+        'backend_launches broken failed': 1,
+        'backend_launches oci succeeded': 1,
+        'backend_circuit oci closed': 1,
+        'backend_circuit oci open': 0,
+        'routes_unserved undefined undefined': 1,
+      });
     } finally {
       await sandbox.destroy();
     }

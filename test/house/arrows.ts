@@ -35,6 +35,7 @@ export const externalDependencies: Record<string, readonly string[]> = {
 export const serverArrows: Record<string, readonly string[]> = {
   api: [
     'sandbox',
+    'builds',
     'preview',
     'snapshot-content',
     'network',
@@ -46,6 +47,7 @@ export const serverArrows: Record<string, readonly string[]> = {
     'store',
   ],
   sandbox: [
+    'builds',
     'tenancy',
     'routing',
     'images',
@@ -60,6 +62,7 @@ export const serverArrows: Record<string, readonly string[]> = {
     'turns',
     'network',
   ],
+  builds: ['images', 'store', 'tenancy', 'events'],
   'snapshot-content': ['sandbox', 'tenancy', 'routing', 'images', 'drivers', 'storage', 'store', 'profiles'],
   network: ['store', 'tenancy', 'events', 'drivers', 'telemetry'],
   preview: ['sandbox', 'store', 'tenancy', 'telemetry'],

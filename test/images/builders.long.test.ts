@@ -4,10 +4,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseEndpoint } from '../../packages/server/src/drivers/docker/endpoint.ts';
 import { DaemonPlace } from '../../packages/server/src/images/builders/buildkit/daemon-place.ts';
 import { type RealEngine, startEngine, whyNoEngine } from '../real-engine.ts';
-import { BuildWorld, openRules, outcomes } from './build-world.ts';
+import { type BuildWorld, openRules, outcomes } from './build-world.ts';
 import { BuildkitWorld } from './buildkit-world.ts';
 import { explainedDifferences } from './explained-differences.ts';
 import { differences, joinedTree } from './joined-tree.ts';
+import { openBuildWorld } from './open-build-world.ts';
 
 const why = whyNoEngine('docker');
 /** Debian has none: whoever has one names it. */
@@ -20,7 +21,7 @@ describe.skipIf(why !== undefined)('a plan with packages', () => {
 
   beforeAll(async () => {
     engine = await startEngine('docker');
-    native = await BuildWorld.open();
+    native = await openBuildWorld();
     world = await BuildkitWorld.open(engine.host);
   }, 600_000);
   afterAll(async () => {

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { NetworkRules } from '@caisson/contract';
-import { type ResolvedImagePlan, resolvedImagePlanVersion } from '@caisson/workspace-composition';
+import type { ResolvedImagePlan } from '@caisson/workspace-composition';
 import { buildGuest } from '../../packages/guest/build.mjs';
 import { parseEndpoint } from '../../packages/server/src/drivers/docker/endpoint.ts';
 import { Engine } from '../../packages/server/src/drivers/docker/engine.ts';
@@ -113,7 +113,7 @@ export class BuildkitWorld {
 
   /** A plan on Debian with these setup steps. */
   plan(setup: Parameters<BuildWorld['plan']>[0], more: Partial<ResolvedImagePlan> = {}): ResolvedImagePlan {
-    return this.#native.plan(setup, { version: resolvedImagePlanVersion, ...more });
+    return this.#native.plan(setup, more);
   }
 
   async close(): Promise<void> {

@@ -7,11 +7,12 @@ import { DaemonPlace } from '../../packages/server/src/images/builders/buildkit/
 import { EnginePlace } from '../../packages/server/src/images/builders/buildkit/engine-place.ts';
 import { type RealEngine, startEngine, whyNoEngine } from '../real-engine.ts';
 import { slowness } from '../slowness.ts';
-import { BuildWorld, openRules, outcomes, outputOf } from './build-world.ts';
+import { type BuildWorld, openRules, outcomes, outputOf } from './build-world.ts';
 import { BuildkitWorld } from './buildkit-world.ts';
 import { explainedDifferences } from './explained-differences.ts';
 import { removeScratch, scratchFolder } from './images-folder.ts';
 import { differences, joinedTree } from './joined-tree.ts';
+import { openBuildWorld } from './open-build-world.ts';
 import { SocketBridge, toSocket } from './socket-bridge.ts';
 
 const why = whyNoEngine('docker');
@@ -27,7 +28,7 @@ describe.runIf(why === undefined)('a build with the BuildKit of a Docker engine'
   let native: BuildWorld;
 
   beforeAll(async () => {
-    [engine, native] = await Promise.all([startEngine('docker', ['bash']), BuildWorld.open()]);
+    [engine, native] = await Promise.all([startEngine('docker', ['bash']), openBuildWorld()]);
     world = await BuildkitWorld.open(engine.host);
     // As a server leaves it that is killed before it has taken its result out.
     const query = { repo: 'localhost/caisson/build-test', tag: 'left' };

@@ -23,6 +23,7 @@ import { Stillness } from '../../packages/server/src/sandbox/travel/stillness.ts
 import type { Deadlines, WorkContext } from '../../packages/server/src/sandbox/work-context.ts';
 import type { Limits } from '../../packages/server/src/store/limits.ts';
 import { openStore, type Store } from '../../packages/server/src/store/store.ts';
+import { Spans } from '../../packages/server/src/telemetry/spans.ts';
 import type { Caller } from '../../packages/server/src/tenancy/caller.ts';
 
 export const ada: Caller = { owner: { tenant: 'acme', project: 'web', principal: 'ada' }, scope: 'use', key: null };
@@ -93,7 +94,14 @@ const fakeSteps = [
   'inspect.before',
 ] as const;
 
-const quick: Deadlines = { prepareMs: 300, launchMs: 300, endMs: 300, inspectMs: 300, snapshotMs: 300 };
+const quick: Deadlines = {
+  prepareMs: 300,
+  startupMs: 20_000,
+  launchMs: 300,
+  endMs: 300,
+  inspectMs: 300,
+  snapshotMs: 300,
+};
 
 export interface PlaneOptions {
   readonly limits?: Partial<Limits>;
@@ -135,6 +143,7 @@ export async function controlPlane(options: PlaneOptions = {}): Promise<ControlP
       installation: store.installation,
       health,
       driver: (name) => findDriver(drivers, name),
+      spans: new Spans(),
       stillness: new Stillness(),
       inFlight: new InFlight(),
       subjects: { find: async () => undefined },

@@ -25,6 +25,7 @@ import { unmountBelow } from '../../packages/server/src/storage/layered/mounts.t
 import { OverlayStorage } from '../../packages/server/src/storage/overlay/overlay-storage.ts';
 import type { Rootfs, Storage } from '../../packages/server/src/storage/storage.ts';
 import { openStore, type Store } from '../../packages/server/src/store/store.ts';
+import { Spans } from '../../packages/server/src/telemetry/spans.ts';
 import type { Caller } from '../../packages/server/src/tenancy/caller.ts';
 import { writeLayout } from '../images/layout-writer.ts';
 import { sampleLayers } from '../images/sample-image.ts';
@@ -83,6 +84,7 @@ export class ContentWorld {
       installation: store.installation,
       driver: () => driver,
       filesystems,
+      spans: new Spans(),
       stillness: new Stillness(),
       inFlight: new InFlight(),
       subjects: { find: async () => undefined },
@@ -91,7 +93,7 @@ export class ContentWorld {
     const sandboxes = { get: async (_: Caller, id: string) => this.#live.get(id) as Sandbox };
     this.snapshots = new Snapshots(work, sandboxes as never);
     this.keeper = new SnapshotKeeper(work, this.snapshots);
-    this.diffs = new Diffs({ filesystems, sandboxes, snapshots: this.snapshots });
+    this.diffs = new Diffs({ store, filesystems, sandboxes, snapshots: this.snapshots, drivers: [driver] });
     const profiles = new ProfileCatalog([blankProfile]);
     this.archives = new Archives({ store, filesystems, snapshots: this.snapshots, profiles, drivers: [driver] });
   }

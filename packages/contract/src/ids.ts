@@ -11,6 +11,7 @@ export const idPrefixes = {
   sandbox: 'sbx',
   snapshot: 'snp',
   job: 'job',
+  build: 'bld',
   image: 'img',
   process: 'prc',
   attempt: 'att',

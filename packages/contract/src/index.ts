@@ -1,6 +1,9 @@
 export { canonicalEgressEntry, type SupportFailure, type WorkspaceBlueprint } from '@caisson/workspace-composition';
+export * from './api/build-routes.ts';
+export * from './api/build-shape.ts';
 export * from './api/file-routes.ts';
 export * from './api/file-shape.ts';
+export * from './api/health-routes.ts';
 export * from './api/host-routes.ts';
 export * from './api/network-routes.ts';
 export * from './api/network-shape.ts';
@@ -29,6 +32,7 @@ export * from './api/system-routes.ts';
 export * from './api/tool-routes.ts';
 export * from './api/tool-shape.ts';
 export * from './api/tool-table.ts';
+export * from './builds/build-job.ts';
 export * from './errors/caisson-error.ts';
 export * from './errors/field-problems.ts';
 export { type ErrorKind, errorKinds } from './errors/kinds.ts';

@@ -1,15 +1,19 @@
 import type {
   CaissonEvent,
   Doctor,
+  Health,
   InstallationCapabilities,
   JsonRouteName,
   NetworkPreset,
   ProposedPlan,
+  SandboxesUsage,
   ToolDescription,
 } from '@caisson/contract';
+import { Builds } from './builds.ts';
 import type { CallAnswer, CallArguments, CallInput, CallOptions } from './call.ts';
 import { Connection } from './connection.ts';
 import { eventsOf, type ProjectEventOptions } from './events.ts';
+import { given } from './given.ts';
 import { Hosts } from './hosts.ts';
 import { Keys } from './keys.ts';
 import { Pools } from './pools.ts';
@@ -38,6 +42,7 @@ export class Caisson {
   readonly keys: Keys;
   readonly pools: Pools;
   readonly hosts: Hosts;
+  readonly builds: Builds;
   readonly secrets: Secrets;
   readonly #connection: Connection;
 
@@ -49,6 +54,7 @@ export class Caisson {
     this.keys = new Keys(this.#connection);
     this.pools = new Pools(this.#connection);
     this.hosts = new Hosts(this.#connection);
+    this.builds = new Builds(this.#connection);
     this.secrets = new Secrets(this.#connection);
   }
 
@@ -102,6 +108,17 @@ export class Caisson {
   /** What this installation can do, for a machine: drivers, runtimes, storage, network modes, profiles, limits. */
   capabilities(options: CallOptions = {}): Promise<InstallationCapabilities> {
     return this.#connection.call('capabilities.get', options);
+  }
+
+  /** How the server does, with what it was judged by and what to do about it; for keys with the scope `admin`. */
+  health(options: CallOptions = {}): Promise<Health> {
+    return this.#connection.call('system.health', options);
+  }
+
+  /** What the sandboxes of the project that run use at the moment. */
+  usage(options: CallOptions & { readonly limit?: number | undefined } = {}): Promise<SandboxesUsage> {
+    const { limit, ...calls } = options;
+    return this.#connection.call('usage.list', { query: given({ limit }), ...calls });
   }
 
   /** What this installation can do, what it cannot, and what would change that. */

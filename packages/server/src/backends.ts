@@ -31,8 +31,8 @@ export interface Engines {
 export interface Backends {
   readonly drivers: readonly Driver[];
   readonly filesystems: Filesystems | undefined;
-  readonly backendImages: BackendImages | undefined;
   readonly images: Images | undefined;
+  readonly backendImages: BackendImages | undefined;
   close(): Promise<void>;
 }
 
@@ -81,7 +81,7 @@ export async function openBackends(
     await close();
     throw error;
   }
-  return { drivers, filesystems, backendImages: images && new BackendImages(images), images, close };
+  return { drivers, filesystems, images, backendImages: images && new BackendImages(images), close };
 }
 
 function engineDriver(

@@ -1,6 +1,7 @@
 import { hostname } from 'node:os';
-import { CaissonError, type Doctor } from '@caisson/contract';
+import { CaissonError, type Doctor, type Id } from '@caisson/contract';
 import { defaultDrivers, type Engines, guestProgram, openBackends } from './backends.ts';
+import { Builds } from './builds/builds.ts';
 import type { DataFolder } from './data-folder.ts';
 import type { Driver } from './drivers/driver.ts';
 import type { Builder } from './images/builders/builder.ts';
@@ -12,6 +13,7 @@ import type { Secrets } from './network/secrets/secrets.ts';
 import { openNativeBuilder } from './open-builders.ts';
 import { type BuilderName, chooseBuilder, openBuildkitBuilder } from './open-buildkit.ts';
 import { type Egress, type EgressSettings, openEgress } from './open-egress.ts';
+import { openSources, type SourceSettings } from './open-sources.ts';
 import { loadProfiles, type ProfileCatalog } from './profiles/catalog.ts';
 import type { Router } from './routing/router.ts';
 import { openRouting } from './routing-parts.ts';
@@ -22,6 +24,7 @@ import { Expiry } from './sandbox/expiry.ts';
 import { Guests } from './sandbox/guests.ts';
 import { HostReports } from './sandbox/host-reports.ts';
 import { Idle } from './sandbox/idle.ts';
+import { ImageChoice } from './sandbox/image-choice.ts';
 import { InFlight } from './sandbox/in-flight.ts';
 import { Networks } from './sandbox/networks.ts';
 import { Plans } from './sandbox/plans.ts';
@@ -29,12 +32,14 @@ import { WarmPools } from './sandbox/pools/warm-pools.ts';
 import { Reconciler } from './sandbox/reconciler.ts';
 import { Runner } from './sandbox/runner.ts';
 import { Sandboxes } from './sandbox/sandboxes.ts';
+import type { SourcesPort } from './sandbox/sources-port.ts';
 import { Stale } from './sandbox/stale.ts';
 import { Tools } from './sandbox/tools/tools.ts';
 import { Branches } from './sandbox/travel/branches.ts';
 import { SnapshotKeeper } from './sandbox/travel/snapshot-keeper.ts';
 import { Snapshots } from './sandbox/travel/snapshots.ts';
 import { Stillness } from './sandbox/travel/stillness.ts';
+import { SandboxesInUse } from './sandbox/usage.ts';
 import { type Deadlines, defaultDeadlines, type WorkContext } from './sandbox/work-context.ts';
 import { openSecrets, type SecretsKey } from './secret-parts.ts';
 import { Archives } from './snapshot-content/archives.ts';
@@ -43,7 +48,9 @@ import type { StorageWanted } from './storage-choice.ts';
 import type { Limits } from './store/limits.ts';
 import { openStore, type Store } from './store/store.ts';
 import type { Logger } from './telemetry/log.ts';
-import { Metrics } from './telemetry/metrics.ts';
+import { Metrics, type StorageNumbers } from './telemetry/metrics.ts';
+import type { Spans } from './telemetry/spans.ts';
+import { openTracing, type TraceSettings } from './telemetry-parts.ts';
 import { Keys } from './tenancy/keys.ts';
 
 export interface ControlPlaneOptions {
@@ -63,8 +70,18 @@ export interface ControlPlaneOptions {
   readonly log?: Logger | undefined;
   readonly limits?: Partial<Limits> | undefined;
   readonly deadlines?: Partial<Deadlines> | undefined;
+  /** What builds images, in place of the one that this machine has. */
+  readonly builder?: Builder | undefined;
+  /** How many builds run at a time, and how many of one tenant may wait. */
+  readonly builds?: { readonly atOnce?: number | undefined; readonly maxPerTenant?: number | undefined } | undefined;
+  /** What brings repositories, folders and archives. */
+  readonly sources?: SourcesPort | undefined;
   /** The way out of sandboxes. */
   readonly egress?: EgressSettings | undefined;
+  /** What it may take, where it is the one of this server. */
+  readonly sourceSettings?: SourceSettings | undefined;
+  /** Where traces go; nowhere when absent. */
+  readonly traces?: TraceSettings | undefined;
   /** Another server took the database over: this one must end. */
   readonly onSuperseded?: (() => void) | undefined;
 }
@@ -87,12 +104,18 @@ export interface ControlPlane {
   readonly networks: Networks;
   readonly reconciler: Reconciler;
   readonly plans: Plans;
+  readonly builds: Builds;
   readonly pools: WarmPools;
   readonly hosts: HostReports;
   readonly stale: Stale;
   readonly secrets: Secrets;
+  readonly sources: SourcesPort | undefined;
   readonly keys: Keys;
   readonly metrics: Metrics;
+  readonly spans: Spans;
+  readonly usage: SandboxesInUse;
+  /** How full the place of root filesystems is. */
+  storageRoom(): Promise<StorageNumbers | undefined>;
   readonly egress: Egress;
   /** Makes images with nothing but what runs sandboxes here; undefined where that is not possible. */
   readonly nativeBuilder: NativeBuilder | undefined;
@@ -140,7 +163,7 @@ async function assemble(
   const wanted = options.drivers ?? defaultDrivers;
   const backends = await openBackends(folder, store.installation, wanted, options.storage, options.engines);
   undo.push(() => backends.close());
-  const { drivers, filesystems, backendImages } = backends;
+  const { drivers, filesystems, images, backendImages } = backends;
   const routing = await openRouting(folder, store, drivers, host, filesystems);
   undo.push(() => routing.close());
   const { router, health } = routing;
@@ -150,6 +173,7 @@ async function assemble(
     vault,
     secrets,
     inside,
+    projects,
     egress: outgoing,
   } = openSecrets(folder, store, {
     key: options.secretsKey,
@@ -159,8 +183,25 @@ async function assemble(
   const parts = { subjects, journal, secrets: outgoing };
   const egress = openEgress(store, drivers, parts, options.egress ?? {}, options.log ?? silent);
   undo.push(() => egress.close());
+  const service = { version: options.version, instance: store.installation };
+  const tracing = openTracing(options.traces ?? {}, service, options.log);
+  undo.push(() => tracing.close());
+  const { spans } = tracing;
+  const plans = new Plans({ profiles, images, indexFolder: folder.file('package-index') });
+  const rooms = { deadlines, installation: store.installation };
+  const hold = <T>(id: Id<'sandbox'>, task: () => Promise<T>) => runner.whileIdle(id, task);
+  const brings = { folder, drivers, filesystems, rooms, egress, subjects: rules, projects, hold };
+  const sources = options.sources ?? openSources(brings, options.sourceSettings ?? {});
+  const builds = new Builds({
+    store,
+    context: sources && ((request) => sources.context(request)),
+    ...options.builds,
+    warn: (error, what) => options.log?.warn({ err: error }, what),
+  });
+  undo.push(() => builds.close());
   const work: WorkContext = {
     store,
+    spans,
     deadlines,
     installation: store.installation,
     driver: (name) => findDriver(drivers, name),
@@ -171,6 +212,7 @@ async function assemble(
     stillness: new Stillness(),
     inFlight: new InFlight(),
     secrets: inside,
+    imageChoice: new ImageChoice({ plans, builds, images, sources }),
     subjects: rules,
   };
   const runner = new Runner(work);
@@ -187,7 +229,7 @@ async function assemble(
   });
   undo.push(async () => buildkit?.close());
   const builders = [native, buildkit].flatMap((opened) => (opened ? [opened.builder] : []));
-  const builder = chooseBuilder(builders, options.buildWith);
+  const builder = options.builder ?? chooseBuilder(builders, options.buildWith);
   const pools = new WarmPools({ work, runner, router, profiles, limits, host });
   const sandboxes = new Sandboxes({ work, runner, router, profiles, limits, pools });
   const idle = new Idle(work, runner);
@@ -204,7 +246,7 @@ async function assemble(
   });
   const networks = new Networks({ store, sandboxes, rules, journal, gates: egress.gates });
   const branches = new Branches({ work, runner, sandboxes, snapshots, profiles, limits, host });
-  const diffs = new Diffs({ filesystems, sandboxes, snapshots });
+  const diffs = new Diffs({ store, filesystems, sandboxes, snapshots, drivers });
   const archives = new Archives({ store, filesystems, snapshots, profiles, drivers });
   const keeper = new SnapshotKeeper(work, snapshots, drivers);
   const reconciler = new Reconciler({ work, runner, expiry, keeper, drivers });
@@ -212,13 +254,21 @@ async function assemble(
     // What cannot be looked at now is seen at the next pass.
     driver.onEnded = (key) => void reconciler.look(key).catch(() => {});
   }
+  const storageRoom = async () => filesystems?.room.health();
   const metrics = new Metrics({
     sandboxesByState: () => store.sandboxes.countByState(),
     jobsByState: () => store.jobs.countByState(),
     operations: () => runner.count,
-    storage: async () => filesystems?.room.health(),
+    storage: storageRoom,
     pools: () => pools.show(),
+    links: () => egress.gates.count,
+    egress: () => journal.counted,
+    droppedSpans: () => tracing.droppedSpans(),
+    routes: () => router.numbers(),
   });
+  spans.listen((span) => metrics.span(span));
+  store.onEvent((event) => metrics.event(event.type));
+  const usage = new SandboxesInUse(sandboxes, guests);
   const doctor = () => checkAll({ store, drivers, folder: folder.path, filesystems, vault, builders, builder });
   const { version } = options;
   const hosts = new HostReports({
@@ -234,7 +284,7 @@ async function assemble(
     version,
   });
   const stale = new Stale({ work, runner, sandboxes, reconciler, drivers });
-  const plans = new Plans({ profiles, filesystems, indexFolder: folder.file('package-index') });
+  await builds.open(builder);
   const keys = new Keys(store);
   const attachments = new Attachments();
   return {
@@ -254,12 +304,17 @@ async function assemble(
     networks,
     reconciler,
     plans,
+    builds,
     pools,
     hosts,
     stale,
     secrets,
+    sources,
     keys,
     metrics,
+    spans,
+    usage,
+    storageRoom,
     egress,
     nativeBuilder: native?.builder,
     builder,

@@ -14,6 +14,7 @@ import { listenPreviews } from './listen-previews.ts';
 import { openPreviews, type Previews } from './preview/previews.ts';
 import { Heartbeat } from './sandbox/heartbeat.ts';
 import { createLogger, type Logger } from './telemetry/log.ts';
+import { openHealth } from './telemetry-parts.ts';
 import type { Keys } from './tenancy/keys.ts';
 
 export interface ServerOptions extends ControlPlaneOptions {
@@ -57,6 +58,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     plane.store.onEvent((event) => log.info(eventLine(event), event.type));
     const everyMs = (options.reconcileSeconds ?? 5) * 1000;
     const heartbeat = new Heartbeat(plane.reconciler, log, (repair) => plane.metrics.repair(repair.did), everyMs);
+    const health = openHealth(plane, heartbeat, folder.path);
+    undo.push(() => health.close());
     const shutdown = new AbortController();
     // Every open stream listens to it.
     setMaxListeners(0, shutdown.signal);
@@ -74,6 +77,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       ports: previews.ports,
       feed: new EventFeed(plane.store),
       version: options.version,
+      health,
       notReady: () => heartbeat.notReady(),
     };
     const common = { log, shutdown: shutdown.signal };
@@ -99,6 +103,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
 
     const close = () => {
       clearInterval(pruning);
+      health.close();
       return shutDown(plane, heartbeat, apps, closeApps, folder, options, log);
     };
     let closing: Promise<void> | undefined;

@@ -2,8 +2,10 @@ import { readFileSync } from 'node:fs';
 import { CaissonError, type Id } from '@caisson/contract';
 import type { Driver } from './drivers/driver.ts';
 import { MachineResolver } from './network/dial/machine-resolver.ts';
+import { Reach } from './network/dial/reach.ts';
 import type { EgressJournal, EgressSecrets, EgressSubjects, Resolver } from './network/egress.ts';
 import { EgressGates, type EgressLog } from './network/proxy/egress-gates.ts';
+import { Trust } from './network/proxy/trust.ts';
 import { ClosedAddresses } from './network/rules/closed-addresses.ts';
 import type { Store } from './store/store.ts';
 
@@ -19,6 +21,8 @@ export interface EgressSettings {
 
 export interface Egress {
   readonly gates: EgressGates;
+  /** What the server itself reaches for a spec, by the same rules. */
+  readonly reach: Reach;
   close(): Promise<void>;
 }
 
@@ -37,12 +41,11 @@ export function openEgress(
   settings: EgressSettings,
   log: EgressLog,
 ): Egress {
-  const gates = new EgressGates({
-    ...{ ...parts, log },
-    resolver: settings.resolver ?? new MachineResolver(),
-    closed: closedAddresses(settings.open ?? []),
-    extraRoots: readRoots(settings.rootsFile),
-  });
+  const resolver = settings.resolver ?? new MachineResolver();
+  const closed = closedAddresses(settings.open ?? []);
+  const extraRoots = readRoots(settings.rootsFile);
+  const gates = new EgressGates({ ...parts, log, resolver, closed, extraRoots });
+  const reach = new Reach({ resolver, closed, trust: new Trust(extraRoots) });
   for (const driver of drivers) driver.onGuest = (key, guest) => gates.attach(key.sandbox, guest);
   const forgetting = store.onEvent(({ type, subject }) => {
     const sandbox = subject as Id<'sandbox'>;
@@ -55,7 +58,7 @@ export function openEgress(
     for (const driver of drivers) driver.onGuest = undefined;
     await gates.close();
   };
-  return { gates, close };
+  return { gates, reach, close };
 }
 
 const ended: ReadonlySet<string> = new Set([

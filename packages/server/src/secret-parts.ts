@@ -23,6 +23,8 @@ export interface SecretParts {
   readonly secrets: Secrets;
   readonly egress: EgressSecrets;
   readonly inside: InsideSecrets;
+  /** Opened, for whoever uses one for the server itself. */
+  readonly projects: ProjectSecrets;
 }
 
 export function openSecrets(
@@ -46,6 +48,7 @@ export function openSecrets(
     secrets: new Secrets(store.secrets, vault, projects),
     egress: new EgressVault({ projects, store: store.secrets, authority, missing }),
     inside: new InsideSecrets({ projects, authority }),
+    projects,
   };
 }
 

@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeEach, expect, test } from 'vitest';
 import { skip } from '../../../test/conformance/skips.ts';
 import { buildGuest } from '../../guest/build.mjs';
 import { DataFolder } from './data-folder.ts';
-import { unmountBelow } from './storage/layered/mounts.ts';
+import { mountsBelow, unmountBelow } from './storage/layered/mounts.ts';
 import { chooseStorage, type StorageWanted } from './storage-choice.ts';
 
 const never = new AbortController().signal;
@@ -71,4 +71,23 @@ test('a dataset of zfs that cannot be used is a reason, not an end', async () =>
   expect(storage.name).toBe('btrfs');
   expect(why).toContain('zfs cannot be used');
   await storage.close?.();
+});
+
+test('what a killed start left in a pool is swept by the next one, also where that takes another storage', async () => {
+  const killed = (await choose({ name: 'btrfs' })).storage;
+  await killed.recover(never);
+  const trash = join(path, 'run', 'pool', 'trash', 'trial');
+  mkdirSync(trash);
+  const { storage } = await choose({ name: 'overlay' });
+  expect(await mountsBelow(join(path, 'run'))).toEqual([]);
+  // Those of the storage that is used are not touched.
+  mkdirSync(join(path, 'profiles'), { recursive: true });
+  const { path: root } = await storage.prepare({ sandbox: newId('sandbox'), image: image() }, never);
+  await choose({ name: 'overlay' });
+  expect(await mountsBelow(root)).toEqual([root]);
+  await unmountBelow(host, path);
+  rmSync(join(path, 'storage', 'rootfs'), { recursive: true });
+  const again = (await choose({ name: 'btrfs' })).storage;
+  expect(await again.recover(never)).toEqual([]);
+  await again.close?.();
 });

@@ -57,6 +57,8 @@ export async function chooseStorage(
       ? await bestHere(make, zfsDataset)
       : { name: wanted, why: 'it was asked for' };
   remember(folder, choice.name);
+  const isUnused = choice.name !== 'btrfs' && hasBtrfs(folder);
+  if (isUnused && process.getuid?.() === 0) await tidyUnused(folder.path, runtime, host);
   return { storage: make[choice.name](), why: choice.why };
 }
 
@@ -77,6 +79,21 @@ async function bestHere(
   return { name: 'overlay', why: reasons.join('; ') };
 }
 
+/**
+ * A pool that was tried and not taken is nobody's: what a killed server left half-made in it would stay for ever, and so
+ * would its mount. What cannot be swept now is by a later start. It gets no sandbox's mounts to see: those are the other's.
+ */
+async function tidyUnused(data: string, runtime: string, host: HostClient): Promise<void> {
+  const places = { pool: join(runtime, 'pool'), mounts: join(runtime, 'unused') };
+  const unused = new BtrfsStorage({ data, ...places, host });
+  await unused.recover(new AbortController().signal).catch(() => {});
+  await unused.close().catch(() => {});
+}
+
+function hasBtrfs(folder: DataFolder): boolean {
+  return existsSync(folder.file('pool.btrfs')) || existsSync(folder.file('btrfs'));
+}
+
 /** The storage that has something of this installation; undefined when there is nothing yet. */
 async function storageInUse(
   folder: DataFolder,
@@ -86,8 +103,7 @@ async function storageInUse(
   const before = recall(folder);
   if (before === undefined || before === 'overlay') return undefined;
   // A pool that cannot be opened now is not given up for another one: what is in it would seem to be gone.
-  if (before === 'btrfs' && !existsSync(folder.file('pool.btrfs')) && !existsSync(folder.file('btrfs')))
-    return undefined;
+  if (before === 'btrfs' && !hasBtrfs(folder)) return undefined;
   const { sandboxes, snapshots } = await make[before]().list(new AbortController().signal);
   return sandboxes.length + snapshots.length > 0 ? before : undefined;
 }

@@ -38,6 +38,8 @@ const gitSourceSchema = z.strictObject({
   ref: z.exactOptional(textSchema(gitRefRule)),
   /** The name of the stored credential, never the credential. */
   authRef: z.exactOptional(textSchema(names.secretRefRule)),
+  /** Brings its submodules too, and theirs. Written one way: `false` is left out. */
+  submodules: z.exactOptional(z.literal(true)),
 });
 
 const folderSourceSchema = z.strictObject({
@@ -101,6 +103,8 @@ const runtimeSchema = z.strictObject({
   workspaceRoot: textSchema(workspaceRootRule),
   persistence: z.enum(words.persistenceModes),
   ociRuntime: z.enum(words.ociRuntimes),
+  /** Nothing but the workspace can be written, and a few folders in memory. Absent where everything can. */
+  readOnlyRoot: z.exactOptional(z.literal(true)),
   network: z.strictObject({
     mode: z.enum(words.networkModes),
     allow: z.array(textSchema(egressEntryRule)).max(specBounds.arrayEntries),

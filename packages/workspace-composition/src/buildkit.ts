@@ -96,8 +96,15 @@ const inputFields = {
   mountPath: z.exactOptional(textSchema(mountPathRule)),
 };
 
+/** The commit names those of its submodules. */
+const plannedRepository = {
+  url: textSchema(gitUrlRule),
+  commit: commitSchema,
+  submodules: z.exactOptional(z.literal(true)),
+};
+
 const plannedInputSchema = z.discriminatedUnion('kind', [
-  z.strictObject({ ...inputFields, kind: z.literal('git'), url: textSchema(gitUrlRule), commit: commitSchema }),
+  z.strictObject({ ...inputFields, kind: z.literal('git'), ...plannedRepository }),
   z.strictObject({ ...inputFields, kind: z.literal('folder'), digest: contentDigestSchema }),
   z.strictObject({ ...inputFields, kind: z.literal('archive'), digest: contentDigestSchema }),
 ]);
@@ -119,9 +126,7 @@ export const resolvedImagePlanSchema = z
     steps: z.array(plannedStepSchema),
     inputs: z.array(plannedInputSchema),
     labels: textMapSchema(labelsRule),
-    repository: z.exactOptional(
-      z.strictObject({ url: textSchema(gitUrlRule), commit: commitSchema, path: textSchema(mountPathRule) }),
-    ),
+    repository: z.exactOptional(z.strictObject({ ...plannedRepository, path: textSchema(mountPathRule) })),
   })
   .superRefine((plan, context) => {
     if (plan.repository === undefined || plan.steps.length > 0) return;

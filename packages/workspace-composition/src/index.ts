@@ -41,7 +41,7 @@ export { planRepositoryProblem, type RepositoryPlacement, repositoryPlacement } 
 export { specBounds } from './spec/bounds.ts';
 export { nearest } from './spec/did-you-mean.ts';
 export { canonicalEntry as canonicalEgressEntry } from './spec/egress-entry.ts';
-export { inferProvider } from './spec/git-url.ts';
+export { faultOfGitUrl, inferProvider } from './spec/git-url.ts';
 export { maxProblems } from './spec/problems.ts';
 export { SpecError, type SpecProblem, type SpecProblemCode, specProblemCodes } from './spec-error.ts';
 export {

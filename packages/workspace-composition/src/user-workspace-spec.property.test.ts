@@ -233,6 +233,7 @@ const plausible = fc.constantFrom<unknown>(
 const optionalKeys = [
   'ref',
   'authRef',
+  'submodules',
   'profile',
   'version',
   'mountPath',

@@ -48,6 +48,8 @@ describe('the workspace source', () => {
       { source: { kind: 'git', url, ref: 'main', authRef: 'gh' } },
       { ...git, ref: 'main', authRef: 'gh' },
     ],
+    ['submodules', { source: { kind: 'git', url, submodules: true } }, { ...git, submodules: true }],
+    ['no submodules, said outright', { source: { kind: 'git', url, submodules: false } }, git],
     ['a stated provider', { source: { ...git, provider: 'generic' } }, { ...git, provider: 'generic' }],
     ['a folder', { source: { kind: 'folder', path: '../api' } }, { kind: 'folder', path: '../api' }],
     ['an archive by path', { source: { kind: 'archive', path: 'a.tgz' } }, { kind: 'archive', path: 'a.tgz' }],
@@ -305,4 +307,12 @@ test('the schema reports the problems of the reader, with code and hint', () => 
       params: { code: 'unknown_key', hint: 'did you mean `packages`?' },
     },
   ]);
+});
+
+test('a read-only root is in the blueprint when it is wanted, and absent otherwise', () => {
+  const runtimeOf = (readOnlyRoot: unknown) =>
+    normalizeUserWorkspaceSpec({ source: { kind: 'none' }, runtime: { readOnlyRoot } }).runtime;
+  expect(runtimeOf(true).readOnlyRoot).toBe(true);
+  expect(runtimeOf(false)).not.toHaveProperty('readOnlyRoot');
+  expect(() => runtimeOf('yes')).toThrow(/runtime\.readOnlyRoot/);
 });

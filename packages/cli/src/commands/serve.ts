@@ -1,3 +1,4 @@
+import { CaissonError } from '@caisson/contract';
 import { type Command, Option } from 'commander';
 import { type CommandContext, withJson } from '../command-context.ts';
 import { collect, parseCount } from '../input/key-value.ts';
@@ -24,6 +25,7 @@ interface ServeOptions {
   readonly secretsKeyFile?: string;
   readonly maxSandboxes?: number;
   readonly maxPerTenant?: number;
+  readonly otlpEndpoint?: string;
 }
 
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
@@ -72,6 +74,11 @@ export function addServe(parent: Command, context: CommandContext): void {
       '--egress-roots <file>',
       'certificates to trust where TLS out of sandboxes ends here, as PEM (or CAISSON_EGRESS_ROOTS)',
     )
+    .option(
+      '--otlp-endpoint <url>',
+      'a collector that takes OTLP over HTTP: traces go there (or OTEL_EXPORTER_OTLP_ENDPOINT)',
+      parseUrl,
+    )
     .option('--destroy-on-exit', 'destroy all sandboxes at the end instead of leaving them running')
     .option('--max-sandboxes <count>', 'how many sandboxes there may be on this host', parseCount)
     .option('--max-per-tenant <count>', 'how many sandboxes a tenant may have', parseCount)
@@ -106,6 +113,12 @@ async function serve(options: ServeOptions, { invocation, screen }: CommandConte
     egress: {
       open: options.egressOpen ?? namesIn(env.CAISSON_EGRESS_OPEN),
       rootsFile: options.egressRoots ?? (env.CAISSON_EGRESS_ROOTS || undefined),
+    },
+    traces: {
+      endpoint:
+        options.otlpEndpoint ??
+        (env.OTEL_EXPORTER_OTLP_ENDPOINT ? parseUrl(env.OTEL_EXPORTER_OTLP_ENDPOINT) : undefined),
+      headers: headersIn(env.OTEL_EXPORTER_OTLP_HEADERS),
     },
     allowHosts: options.allowHost ?? [],
     previewDomains: options.previewDomain ?? namesIn(env.CAISSON_PREVIEW_DOMAIN),
@@ -151,6 +164,29 @@ function namesIn(text: string | undefined): string[] | undefined {
     .map((name) => name.trim())
     .filter((name) => name !== '');
   return names === undefined || names.length === 0 ? undefined : names;
+}
+
+function parseUrl(text: string): string {
+  if (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)) return text;
+  throw new CaissonError('request_invalid', `\`${text.slice(0, 200)}\` is not the address of a collector`, {
+    hint: 'Write it as `http://host:4318`.',
+  });
+}
+
+/** `name=value` with commas between them, values escaped as in a URL: as OpenTelemetry has it. */
+function headersIn(text: string | undefined): Record<string, string> {
+  const pairs = (text ?? '').split(',').map((pair) => pair.split('='));
+  return Object.fromEntries(
+    pairs.flatMap(([name = '', ...value]) => (name.trim() === '' ? [] : [[name.trim(), unescaped(value.join('='))]])),
+  );
+}
+
+function unescaped(text: string): string {
+  try {
+    return decodeURIComponent(text.trim());
+  } catch {
+    return text.trim();
+  }
 }
 
 /** Resolves at the first signal to end. A second one does not wait for the first to be done. */

@@ -44,7 +44,7 @@ export interface Route {
   readonly summary: string;
   readonly tag: string;
   readonly scope: Scope | null;
-  readonly owned?: 'sandbox' | 'key' | 'job' | 'attempt' | 'snapshot';
+  readonly owned?: 'sandbox' | 'key' | 'job' | 'attempt' | 'snapshot' | 'build';
   readonly idempotencyKey?: true;
   /** Asking again does nothing twice: what it names or says is the same each time. */
   readonly repeatable?: true;

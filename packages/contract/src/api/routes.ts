@@ -1,4 +1,6 @@
+import { buildRoutes } from './build-routes.ts';
 import { fileRoutes } from './file-routes.ts';
+import { healthRoutes } from './health-routes.ts';
 import { hostRoutes } from './host-routes.ts';
 import { networkRoutes } from './network-routes.ts';
 import { planRoutes } from './plan-routes.ts';
@@ -26,10 +28,12 @@ export const routes = {
   ...networkRoutes,
   ...portRoutes,
   ...planRoutes,
+  ...buildRoutes,
   ...poolRoutes,
   ...profileRoutes,
   ...routeRoutes,
   ...hostRoutes,
+  ...healthRoutes,
   ...secretRoutes,
   ...systemRoutes,
 } as const satisfies Record<string, Route>;

@@ -82,6 +82,18 @@ export const attemptSchema = attemptSummarySchema.extend({
   spec: z.unknown().describe('what the caller wrote'),
   resolvedSpec: z.unknown().describe('with the profile and its inputs merged in'),
   blueprint: z.unknown(),
+  planDigest: z.string().nullable().describe('null where nothing was built'),
+  plan: z.unknown().describe('what its image was built of; null where nothing was built'),
+  build: idSchema('build').nullable().describe('the build that made its image'),
+  image: z.string().nullable().describe('the digest of the image that it began from; null until that is known'),
+  sources: z
+    .object({
+      commit: z.string().optional().describe("of the workspace's repository, or the digest of what else it is"),
+      branch: z.string().optional().describe('the branch that the commit is of, where it was found by one'),
+      inputs: z.record(z.string(), z.string()).optional().describe('by their ids: commits and digests'),
+    })
+    .nullable()
+    .describe('what its sources stood for; null where it has none'),
 });
 
 export type Attempt = z.infer<typeof attemptSchema>;

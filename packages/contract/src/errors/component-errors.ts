@@ -81,6 +81,33 @@ export const componentErrors = {
     'The image could not be built',
     'The context names the step; `caisson build logs` has all of it.',
   ),
+  source_not_found: row(
+    'invalid',
+    'The source is not there',
+    'Check its address and its `ref`; a private repository that is not told who asks may answer the same.',
+  ),
+  source_denied: row(
+    'invalid',
+    'The source refuses whoever asks',
+    'Store a credential with `caisson secret set`, bound to its host, and name it with `authRef`.',
+  ),
+  source_unreachable: row(
+    'unavailable',
+    'The source cannot be reached',
+    'The message says why; check `runtime.network` of the spec, or repeat it when the host is back.',
+    later,
+  ),
+  source_failed: row('failed', 'The source could not be brought', 'The message names the source and what went wrong.'),
+  build_cancelled: row(
+    'conflict',
+    'The build was cancelled',
+    'Somebody stopped it; `caisson recreate` begins it again.',
+  ),
+  startup_failed: row(
+    'failed',
+    'A startup step of the sandbox failed',
+    'The context has its last lines; correct the step, then `caisson recreate`.',
+  ),
   registry_failed: row('failed', 'The image registry refused or failed', 'Check the reference and the credentials.'),
   image_invalid: row(
     'failed',

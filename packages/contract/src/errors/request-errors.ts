@@ -139,6 +139,7 @@ export const requestErrors = {
   job_not_found: row('not_found', 'There is no such job', 'It may have been pruned; the attempt still says what ran.'),
   key_not_found: row('not_found', 'There is no such API key', '`caisson keys list` shows them.'),
   secret_not_found: row('not_found', 'There is no such secret', '`caisson secret list` shows those of the project.'),
+  build_not_found: row('not_found', 'There is no such build', '`caisson build list` shows those of your project.'),
   attempt_not_found: row('not_found', 'There is no such attempt', '`caisson get` shows the attempts of a sandbox.'),
   image_not_found: row(
     'not_found',

@@ -91,6 +91,12 @@ export const sandboxErrors = {
     'Remove files in it, or recreate it with a larger `runtime.resources.diskMiB`.',
     { status: 507 },
   ),
+  build_queue_full: row(
+    'limit',
+    'The tenant has as many builds waiting as it may',
+    'Wait until some have ended, or cancel some: `caisson build list`.',
+    later,
+  ),
   max_ports_reached: row('limit', 'The sandbox cannot have another open port', 'Close some: `caisson port list`.'),
   rate_limited: row('limit', 'Too many requests', 'Slow down; `Retry-After` says for how long.', later),
   too_many_streams: row('limit', 'Too many open streams', 'Close some first.', later),

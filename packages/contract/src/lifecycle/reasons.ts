@@ -9,6 +9,8 @@ export const reasonCodes = {
   driver_timeout: 'its driver did not finish in time',
   driver_unavailable: 'its driver cannot be used on this machine',
   build_failed: 'its image could not be built',
+  source_failed: 'files that its spec names could not be brought',
+  startup_failed: 'one of its startup steps failed',
   no_route: 'no backend could serve it',
   instance_gone: 'its instance vanished from the backend',
   guest_gone: 'its guest died or cannot be reached any more',

@@ -27,7 +27,7 @@ export async function followLive(
   const { after } = call.query as { after?: string };
   const resume = typeof last === 'string' ? last : after;
   const begin = resume === undefined ? undefined : position(resume);
-  const { from, source } = await (route === 'egress.log' ? egress(context, call, begin) : events(context, call, begin));
+  const { from, source } = await (sources[route] ?? events)(context, call, begin);
   const name = callerName(caller);
   eventStreams.requireRoom(name);
   const key = await context.keys.watch(caller);
@@ -41,6 +41,8 @@ export async function followLive(
     key.stop();
   }
 }
+
+type FindSource = (context: ApiContext, call: Call<RouteName>, begin: number | undefined) => Promise<Source>;
 
 /** Events of a project or of one sandbox. */
 async function events(context: ApiContext, call: Call<RouteName>, begin: number | undefined): Promise<Source> {
@@ -60,3 +62,11 @@ function egress({ networks }: ApiContext, call: Call<RouteName>, begin: number |
   const { caller, params, query } = call as unknown as Call<'egress.log'>;
   return networks.follow(caller, params.id, query, begin);
 }
+
+async function buildLog({ builds }: ApiContext, call: Call<RouteName>, begin = 0): Promise<Source> {
+  const { caller, params } = call as unknown as Call<'build.logs'>;
+  return builds.follow(caller, params.id, begin);
+}
+
+/** Where a stream is not one of events. */
+const sources: Partial<Record<RouteName, FindSource>> = { 'egress.log': egress, 'build.logs': buildLog };

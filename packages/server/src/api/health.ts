@@ -9,5 +9,9 @@ export function registerHealth(app: FastifyInstance, context: ApiContext): void 
     await context.store.ping().catch((error: Error) => reasons.push(error.message));
     return reply.code(reasons.length === 0 ? 200 : 503).send({ ready: reasons.length === 0, reasons });
   });
-  app.get('/metrics', async (_, reply) => reply.type(context.metrics.contentType).send(await context.metrics.render()));
+  app.get('/metrics', async (_, reply) => {
+    const { metrics, health } = context;
+    metrics.health(await health.look());
+    return reply.type(metrics.contentType).send(await metrics.render());
+  });
 }

@@ -6,6 +6,7 @@ const notFound: Record<NonNullable<Route['owned']>, ErrorCode> = {
   sandbox: 'sandbox_not_found',
   key: 'key_not_found',
   job: 'job_not_found',
+  build: 'build_not_found',
   attempt: 'attempt_not_found',
   snapshot: 'snapshot_not_found',
 };

@@ -31,7 +31,10 @@ export const processHandlers: Handlers<keyof typeof processRoutes> = {
     const { guest } = await context.guests.of(call.caller, call.params.id, 'use', call);
     if (call.headers.accept?.includes(byteForms.output)) return execAsStream(context, call, guest);
     const began = performance.now();
-    const done = await exec(guest, commandOf(call.body), inputOf(call.body), call.body.maxOutputBytes, call.onLeft);
+    const { body, onLeft } = call;
+    const done = await context.spans.run('guest.exec', { sandbox: call.params.id }, () =>
+      exec(guest, commandOf(body), inputOf(body), body.maxOutputBytes, onLeft),
+    );
     const encoding = isUtf8(done.stdout) && isUtf8(done.stderr) ? 'utf8' : 'base64';
     return ok({
       process: done.id,

@@ -1,11 +1,14 @@
 import { isId, type Route, type RouteName, routes } from '@caisson/contract';
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
+import { readTraceParent } from '../telemetry/trace-parent.ts';
 import { type Caller, requireScope } from '../tenancy/caller.ts';
 import { authenticate } from './authenticate.ts';
+import { buildHandlers } from './build-handlers.ts';
 import { sendBytes } from './byte-answer.ts';
 import { fileHandlers } from './file-handlers.ts';
 import { followLive } from './follow-live.ts';
 import type { Answer, ApiContext, ByteAnswer, Call, Handler, Handlers } from './handler.ts';
+import { healthHandlers } from './health-handlers.ts';
 import { hostHandlers } from './host-handlers.ts';
 import type { HttpOptions } from './http-options.ts';
 import { idempotentRequest, runOnce } from './idempotent.ts';
@@ -39,8 +42,10 @@ const handlers: Handlers = {
   ...eventHandlers,
   ...networkHandlers,
   ...planHandlers,
+  ...buildHandlers,
   ...poolHandlers,
   ...hostHandlers,
+  ...healthHandlers,
   ...profileHandlers,
   ...routeHandlers,
   ...secretHandlers,
@@ -65,7 +70,7 @@ export function registerRoute(app: FastifyInstance, context: ApiContext, options
       if (route.stream && !route.download && /\btext\/event-stream\b/.test(request.headers.accept ?? '')) {
         return followLive(name, request, reply, context, options, call);
       }
-      const answer = await run(name, route, context, request, call);
+      const answer = await traced(name, context, request, () => run(name, route, context, request, call));
       if ('send' in answer) {
         const { caller } = call;
         request.sandbox = sandboxOf(request.params, undefined);
@@ -113,6 +118,18 @@ function callOf(route: Route, request: FastifyRequest, reply: FastifyReply, opti
     onLeft,
     onEnd,
   } as Call<RouteName>;
+}
+
+/** What a client says of its own trace is taken up; the rest of the request hangs below it. */
+function traced<T>(
+  name: RouteName,
+  { spans }: ApiContext,
+  request: FastifyRequest,
+  work: () => Promise<T>,
+): Promise<T> {
+  if (!spans.isTraced) return work();
+  const parent = readTraceParent(request.headers.traceparent);
+  return spans.run(name, { 'http.route': request.routeOptions.url, request: request.id }, work, { entry: { parent } });
 }
 
 async function run(

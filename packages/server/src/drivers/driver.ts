@@ -150,6 +150,8 @@ export interface Capabilities {
   readonly limits: readonly ('cpus' | 'memoryMiB' | 'diskMiB' | 'pids')[];
   /** Root inside is nobody outside, with a range of ids of its own. */
   readonly userNamespace: boolean;
+  /** All but the workspace can be made read-only. Absent where it cannot. */
+  readonly readOnlyRoot?: boolean;
   /** A guest runs inside: commands, files, terminals and ports work. */
   readonly guest: boolean;
   /** The backend can end the processes and keep the filesystem. Drivers on our storage need not: we keep it. */

@@ -4,7 +4,7 @@ import type { ImageLayers } from '../storage/storage.ts';
 import { defaultBounds, type ImageBounds } from './bounds.ts';
 import { checkWays } from './check-ways.ts';
 import { findRelease } from './debian/releases.ts';
-import { digestOf } from './digest.ts';
+import { digestOf, digestPattern } from './digest.ts';
 import { DraftFolder } from './draft-folder.ts';
 import { ImageRecords } from './image-records.ts';
 import { Layers } from './layers.ts';
@@ -19,7 +19,7 @@ import { baseKey, debianBase } from './ways/debian.ts';
 import { hostImage } from './ways/host.ts';
 import { localImage } from './ways/local.ts';
 import { registryImage } from './ways/registry.ts';
-import type { Work, Workshop } from './ways/workshop.ts';
+import { fromRecord, type Work, type Workshop } from './ways/workshop.ts';
 
 export type { RegistryCredential, RegistryCredentials } from './registry/credentials.ts';
 
@@ -105,6 +105,14 @@ export class Images {
   async keptDebian(release: string | undefined): Promise<string | undefined> {
     await this.#workshop.drafts.open();
     return (await this.#workshop.records.readBase(baseKey(findRelease(release))))?.digest;
+  }
+
+  /** An image by its digest, where it is here whole. The machine's own programs are none. */
+  async kept(digest: string): Promise<BaseImage | undefined> {
+    if (!digestPattern.test(digest)) return undefined;
+    await this.#workshop.drafts.open();
+    const record = await this.#workshop.records.read(digest);
+    return record && record.name !== 'host' ? fromRecord(record, this.#workshop) : undefined;
   }
 
   get hasDefaultRegistry(): boolean {

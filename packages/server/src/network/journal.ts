@@ -41,13 +41,19 @@ export class Journal implements EgressJournal {
     this.#store = store;
   }
 
+  /** Since the start, of all sandboxes together. */
+  readonly counted = { allowed: 0, refused: 0, sentBytes: 0, receivedBytes: 0 };
+
   decided(decision: EgressDecision): void {
+    this.counted[decision.verdict] += 1;
     this.#waiting.decided(decision, Date.now());
     for (const secret of decision.secrets ?? []) this.#secrets.used(decision.sandbox, secret, decision.host);
     this.#later(everyMs);
   }
 
   moved(sandbox: Id<'sandbox'>, host: string, moved: EgressMoved): void {
+    this.counted.sentBytes += moved.sentBytes;
+    this.counted.receivedBytes += moved.receivedBytes;
     this.#waiting.moved(sandbox, host, moved);
     this.#later(everyMs);
   }

@@ -11,6 +11,7 @@ import {
 } from './breaker.ts';
 import { backendName } from './candidate.ts';
 import { knownMs, type LatencyMean, withSample } from './latency.ts';
+import { RouteCounts } from './route-counts.ts';
 
 /** What was measured of one backend, for the next server. */
 export interface MeasuredBackend extends Backend {
@@ -37,6 +38,7 @@ const maxTenants = 1_000;
  * failed, and by everybody when those of several tenants did and nobody's succeeded since.
  */
 export class BackendHealth {
+  readonly counts = new RouteCounts();
   readonly #known = new Map<string, Known>();
   readonly #changed = new Set<string>();
 
@@ -75,6 +77,7 @@ export class BackendHealth {
 
   launched(backend: Backend, tenant: string, ms: number, now = Date.now()): void {
     const known = this.#of(backend);
+    this.counts.launched(backend);
     known.breakers.delete(tenant);
     known.provenAt = now;
     known.mean = withSample(known.mean, ms, now);
@@ -82,6 +85,7 @@ export class BackendHealth {
   }
 
   failed(backend: Backend, tenant: string, error: unknown, now = Date.now()): void {
+    this.counts.failed(backend);
     const { breakers } = this.#of(backend);
     const breaker = breakers.get(tenant) ?? closedBreaker;
     breakers.delete(tenant);

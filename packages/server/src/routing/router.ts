@@ -43,6 +43,8 @@ export interface Moment {
 /** Machines of one's own first, in the order in which drivers are offered. */
 const usualStrategy: RouteStrategy = 'prefer-self-hosted';
 
+const nothingYet = { decisions: new Map(), launches: { succeeded: 0, failed: 0 }, failovers: 0 };
+
 /** Gathers what is known of each backend, and decides. */
 export class Router {
   readonly #parts: RouterParts;
@@ -61,6 +63,18 @@ export class Router {
 
   get prices(): PriceTable {
     return this.#parts.prices;
+  }
+
+  /** How routes were decided since the start, and how each backend does. */
+  numbers() {
+    const { health, backends } = this.#parts;
+    const counted = health.counts.list();
+    const all = backends.map(({ driver, host }) => {
+      const backend = { driver: driver.name, host };
+      const { decisions, launches, failovers } = counted.find((one) => isBackend(one, backend)) ?? nothingYet;
+      return { ...backend, circuit: health.state(backend), decisions, launches, failovers };
+    });
+    return { unserved: health.counts.unserved, backends: all };
   }
 
   look(): Promise<Room> {

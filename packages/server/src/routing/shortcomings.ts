@@ -9,8 +9,8 @@ export interface WantedPolicy {
 
 /**
  * What a driver lacks for a blueprint. A limit that is named, a network that is narrower than open and files that shall
- * stay are required: without them the sandbox would be more, or less, than somebody relies on. An open network and what
- * happens by itself are preferred.
+ * stay are required: without them the sandbox would be more, or less, than somebody relies on. An open network, a limit to
+ * the disk, which most engines cannot set, and what happens by itself are preferred.
  */
 export function shortcomings(
   driver: Driver,
@@ -18,7 +18,7 @@ export function shortcomings(
   policy: WantedPolicy,
 ): { readonly rejections: readonly Rejection[]; readonly unmet: readonly string[] } {
   const { capabilities } = driver;
-  const { network, resources, persistence } = blueprint.runtime;
+  const { network, resources, persistence, readOnlyRoot } = blueprint.runtime;
   const rejections: Rejection[] = driver
     .supports(blueprint)
     .map(({ reason, path, message }) => ({ code: reason, path, message }));
@@ -36,11 +36,16 @@ export function shortcomings(
   for (const name of Object.keys(resources) as (keyof typeof resources)[]) {
     if (capabilities.limits.includes(name)) continue;
     const path = `runtime.resources.${name}`;
-    rejections.push({ code: 'unsupported-runtime-requirement', path, message: `it cannot limit ${name}` });
+    if (name === 'diskMiB') unmet.push(path);
+    else rejections.push({ code: 'unsupported-runtime-requirement', path, message: `it cannot limit ${name}` });
   }
   if (persistence === 'persistent' && !keepsFiles(capabilities)) {
     const message = 'it cannot keep the filesystem of a stopped sandbox';
     rejections.push({ code: 'stop_not_available', path: 'runtime.persistence', message });
+  }
+  if (readOnlyRoot === true && capabilities.readOnlyRoot !== true) {
+    const message = 'it cannot make its root filesystem read-only';
+    rejections.push({ code: 'unsupported-runtime-requirement', path: 'runtime.readOnlyRoot', message });
   }
   if (policy.autoPause && capabilities.pause === 'none') unmet.push('autoPauseSeconds');
   if (policy.snapshotTools && capabilities.snapshots === 'none') unmet.push('snapshots.perTool');

@@ -49,8 +49,12 @@ export class BackendImages {
     return image;
   }
 
-  async #brought(driver: Driver & Imaging, os: Os, { signal, progress }: ResolveOptions): Promise<BackendImage> {
-    const base = await this.#images.resolve(os, { signal, progress });
+  async #brought(driver: Driver & Imaging, os: Os, options: ResolveOptions): Promise<BackendImage> {
+    return this.bring(driver, await this.#images.resolve(os, options), options);
+  }
+
+  /** An image of this machine, given to the backend where it has it not. */
+  async bring(driver: Driver & Imaging, base: BaseImage, { signal, progress }: ResolveOptions): Promise<BackendImage> {
     if ((base.binds ?? []).length > 0) {
       throw new CaissonError('unsupported-os', `the programs of this machine are not on that of ${driver.name}`, {
         hint: 'Name an image or a distribution: `os: debian`, `{family: image, reference: …}`.',

@@ -53,6 +53,7 @@ async function moveOn(
   if (!next) return undefined;
   const to = { driver: next.driver, host: next.host };
   const moved = await store.routes.move(sandbox, to, { ...route, failedTries }, last);
+  health?.counts.movedOn(last);
   const notice = `The driver ${last.driver} could not launch it (${last.reason.message}); ${to.driver} was tried next.`;
   return { ...moved, notices: [...moved.notices, notice] };
 }

@@ -9,6 +9,8 @@ export interface PrepareOptions {
   readonly diskMiB: number | undefined;
   /** It begins from these files, in place of an image. */
   readonly snapshot: Id<'snapshot'> | undefined;
+  /** The image to begin from, where it is not the base that the blueprint names. */
+  readonly base: BaseImage | undefined;
   /** What is known of the image of files that are there already. */
   readonly image: AttemptImage | undefined;
   readonly progress: (line: string) => void;
@@ -48,7 +50,7 @@ export class Filesystems {
     }
     const kept = image && (await this.#kept(sandbox, image, signal));
     if (kept) return kept;
-    const base = await this.#image(blueprint, options);
+    const base = options.base ?? (await this.#image(blueprint, options));
     const rootfs = await this.storage.prepare({ sandbox, image: base, ownIds, ...quota }, signal);
     return { rootfs, image: { digest: base.digest, env: base.config.env }, notices: base.notices };
   }

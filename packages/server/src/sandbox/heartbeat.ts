@@ -11,6 +11,7 @@ export class Heartbeat {
   #timer: NodeJS.Timeout | undefined;
   #passing: Promise<void> = Promise.resolve();
   #stopped = false;
+  #wentWellAt = performance.now();
   #notReady: string | undefined = 'what an earlier server left unfinished is being looked at';
 
   constructor(reconciler: Reconciler, log: Logger, repaired: (repair: Repair) => void, everyMs: number) {
@@ -29,6 +30,11 @@ export class Heartbeat {
     this.#stopped = true;
     clearTimeout(this.#timer);
     await this.#passing;
+  }
+
+  /** Seconds since the last pass that went well; before the first since the start. */
+  get secondsAgo(): number {
+    return (performance.now() - this.#wentWellAt) / 1000;
   }
 
   notReady(): string[] {
@@ -50,6 +56,7 @@ export class Heartbeat {
         this.#log.warn(repair, 'repair');
       }
       this.#notReady = undefined;
+      this.#wentWellAt = performance.now();
     } catch (error) {
       this.#notReady = error instanceof CaissonError ? error.message : 'the last pass of the reconciler failed';
       this.#log.error({ err: error }, 'the reconciler failed');

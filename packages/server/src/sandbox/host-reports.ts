@@ -76,6 +76,18 @@ export class HostReports {
     };
   }
 
+  /** How many drivers can be used, and how many are left alone because they failed of late. */
+  async driverTrouble(): Promise<{ readonly usable: number; readonly troubled: number }> {
+    const { router, host } = this.#context;
+    const probes = await this.#probes.all();
+    const isTroubled = ({ driver }: (typeof probes)[number]) =>
+      router.health.state({ driver: driver.name, host: driver.host ?? host }) === 'open';
+    return {
+      usable: probes.filter(({ probe }) => probe.usable).length,
+      troubled: probes.filter((one) => one.probe.usable && isTroubled(one)).length,
+    };
+  }
+
   async capabilities(): Promise<InstallationCapabilities> {
     const { drivers, filesystems, profiles, router, limits, version } = this.#context;
     const probes = await this.#probes.all();

@@ -1,21 +1,15 @@
-import {
-  CaissonError,
-  hasCode,
-  type Id,
-  type NetworkRules,
-  type Sandbox,
-  type SelfCheck,
-  type WorkspaceBlueprint,
-} from '@caisson/contract';
+import { CaissonError, hasCode, type Sandbox, type SelfCheck } from '@caisson/contract';
 import type { CreateRequest, Driver, Instance } from '../drivers/driver.ts';
 import { proxyEnv } from '../network/proxy-ports.ts';
-import { type LaunchSecrets, secretsIn } from '../network/secrets/inside-secrets.ts';
+import type { LaunchSecrets } from '../network/secrets/inside-secrets.ts';
 import type { AttemptImage } from '../store/attempts.ts';
 import type { StepChange } from '../store/sandboxes.ts';
-import { imaging } from './backend-images.ts';
 import { withDeadline } from './deadline.ts';
 import { end, haltOrEnd, keyOf, removeFilesystem } from './end.ts';
+import { furnish } from './furnish.ts';
 import { withHostDefaults } from './host-defaults.ts';
+import { chosenImage, imageOnBackend } from './launch-image.ts';
+import { type Kept, type LaunchPlan, planOf } from './launch-plan.ts';
 import { Progress } from './progress.ts';
 import { selfCheck, selfCheckError } from './self-check.ts';
 import { settleIn } from './settle-in.ts';
@@ -23,13 +17,7 @@ import { isSnapshotting } from './travel/snapshot-storage.ts';
 import { unmetNotices } from './unmet.ts';
 import type { WorkContext } from './work-context.ts';
 
-/** The files that a sandbox has are those to begin from. */
-export interface Kept {
-  /** They were another sandbox's. */
-  readonly isForeign: boolean;
-  /** What they began from, where that is not what the sandbox itself did. */
-  readonly image: AttemptImage | undefined;
-}
+type PlanWithSecrets = LaunchPlan & { readonly secrets: LaunchSecrets | undefined };
 
 /**
  * From a record to an instance that can be used: the filesystem, the instance, what it needs inside. With `kept` it begins
@@ -48,21 +36,41 @@ export async function launch(
   context.health?.began(backend, tenant);
   try {
     const secrets = await context.secrets?.atLaunch(sandbox.owner, plan.secretNames);
-    const { request, notices, image } = await requestOf(context, driver, sandbox, { ...plan, secrets }, signal);
+    const about = { sandbox: sandbox.id, driver: driver.name };
+    const { request, notices, image } = await context.spans.run('prepare', about, () =>
+      requestOf(context, driver, sandbox, { ...plan, secrets }, signal),
+    );
     // What images and files take says nothing about the backend.
     const asked = performance.now();
-    const instance = await withDeadline('launching', context.deadlines.launchMs, signal, (inner) =>
-      begin(driver, request, { ...plan, secrets }, inner),
+    const instance = await context.spans.run('launch', about, () =>
+      withDeadline('launching', context.deadlines.launchMs, signal, (inner) =>
+        begin(driver, request, { ...plan, secrets }, inner),
+      ),
     );
     const launchMs = performance.now() - asked;
-    const checked = await look(context, driver, sandbox, plan, launchMs, signal);
+    const placed = await context.spans.run('furnish', about, () => furnish(context, driver, sandbox, plan, signal));
+    const checked = await context.spans.run('self-check', about, () =>
+      look(context, driver, sandbox, plan, launchMs, signal),
+    );
     context.health?.launched(backend, tenant, launchMs);
     context.filesystems?.storage.makeAhead?.();
-    const unmet = driver.capabilities.guest ? unmetNotices(plan.blueprint) : [];
+    const { imageChoice } = context;
+    const does = {
+      builds: imageChoice?.isBuilt(plan.blueprint) ?? false,
+      sources: imageChoice?.sources !== undefined,
+    };
+    const unmet = driver.capabilities.guest ? unmetNotices(plan.blueprint, does) : [];
     return {
       reason: null,
       notices: [
-        ...new Set([...sandbox.notices, ...notices, ...instance.notices, ...(secrets?.notices ?? []), ...unmet]),
+        ...new Set([
+          ...sandbox.notices,
+          ...notices,
+          ...instance.notices,
+          ...(secrets?.notices ?? []),
+          ...placed,
+          ...unmet,
+        ]),
       ],
       instance: { driver: driver.name, host: instance.host },
       endAttempt: { state: 'succeeded', image },
@@ -74,52 +82,6 @@ export async function launch(
     if (!hasCode(error, 'shutting_down')) await undo(context, sandbox, plan);
     throw error;
   }
-}
-
-interface Plan {
-  readonly blueprint: WorkspaceBlueprint;
-  /** That of its rules, which may have changed since it was written. */
-  readonly networkMode: NetworkRules['mode'];
-  /** The secrets that they name. */
-  readonly secretNames: readonly string[];
-  /** Programs inside are offered the way out. */
-  readonly isConnected: boolean;
-  /** It begins from the filesystem that was kept for it. */
-  readonly fromKept: boolean;
-  /** It begins from these files, in place of an image. */
-  readonly from: { readonly snapshot: Id<'snapshot'>; readonly image: AttemptImage } | undefined;
-  readonly kept: Kept | undefined;
-  readonly notices: readonly string[];
-}
-
-type PlanWithSecrets = Plan & { readonly secrets: LaunchSecrets | undefined };
-
-async function planOf(
-  { store, subjects }: WorkContext,
-  driver: Driver,
-  sandbox: Sandbox,
-  kept: Kept | undefined,
-): Promise<Plan> {
-  const attempt = sandbox.attempt === null ? undefined : await store.attempts.get(sandbox.attempt);
-  if (!attempt) throw new CaissonError('attempt_not_found', `${sandbox.id} has no attempt to launch`);
-  // It was normalized when the attempt was recorded.
-  const blueprint = attempt.blueprint as WorkspaceBlueprint;
-  const fromKept = kept !== undefined || (attempt.action === 'start' && sandbox.persistence === 'persistent');
-  const { fromSnapshot: snapshot } = attempt;
-  const rules = (await subjects.find(sandbox.id))?.rules;
-  const networkMode = rules?.mode ?? 'off';
-  const secretNames = rules?.secrets ?? secretsIn(blueprint);
-  const isConnected = networkMode !== 'off' && driver.capabilities.networkModes.includes(networkMode);
-  const common = { blueprint, networkMode, secretNames, isConnected, fromKept, kept };
-  if (snapshot === null || fromKept) return { ...common, from: undefined, notices: [] };
-  const isFirst = attempt.action === 'restore' || attempt.action === 'fork';
-  const inputs = await store.snapshots.inputs(snapshot);
-  // What is removed after the first try began stays for it; a later one need not have it.
-  if (inputs && (isFirst || (await store.snapshots.get(snapshot))?.state === 'ready'))
-    return { ...common, from: { snapshot, image: inputs.image }, notices: [] };
-  if (isFirst) throw new CaissonError('snapshot_not_found', `the snapshot ${snapshot} is not there any more`);
-  const notice = `The snapshot ${snapshot} that it came from is gone: it begins from its image.`;
-  return { ...common, from: undefined, notices: [notice] };
 }
 
 async function requestOf(
@@ -150,44 +112,24 @@ async function requestOf(
     return { request, notices: [...notices, ...more], image };
   }
   if (!filesystems) throw new CaissonError('storage_failed', 'this server has no storage for root filesystems');
-  const progress = new Progress(store, sandbox.id);
   const image = from?.image ?? kept?.image ?? (fromKept ? await store.attempts.image(sandbox.id) : undefined);
+  const chosen = image ? {} : await chosenImage(context, sandbox, plan, signal);
+  const progress = new Progress(store, sandbox.id);
   try {
     const prepared = await withDeadline('preparing the filesystem', deadlines.prepareMs, signal, (inner) =>
       filesystems.prepare(sandbox.id, blueprint, {
         ownIds: driver.ownIds?.(blueprint) ?? driver.capabilities.userNamespace,
         diskMiB: resources.diskMiB,
         snapshot: from?.snapshot,
+        base: chosen.base,
         image,
         progress: progress.tell,
         signal: inner,
       }),
     );
     const request = { ...common, rootfs: prepared.rootfs, env: envOn(prepared.image) };
-    return { request, notices: [...notices, ...prepared.notices], image: prepared.image };
-  } finally {
-    await progress.end();
-  }
-}
-
-/** Which image of its own a backend launches; undefined for a backend that needs none. */
-async function imageOnBackend(
-  { store, backendImages, deadlines }: WorkContext,
-  driver: Driver,
-  sandbox: Sandbox,
-  { blueprint, fromKept, from, kept }: Plan,
-  signal: AbortSignal,
-): Promise<{ image: AttemptImage; notices: readonly string[] } | undefined> {
-  const taker = imaging(driver);
-  if (!taker || !backendImages) return undefined;
-  const known = from?.image ?? kept?.image ?? (fromKept ? await store.attempts.image(sandbox.id) : undefined);
-  if (known) return { image: known, notices: [] };
-  const progress = new Progress(store, sandbox.id);
-  try {
-    const { digest, env, notices } = await withDeadline('finding the image', deadlines.prepareMs, signal, (inner) =>
-      backendImages.resolve(taker, blueprint.target.os, { signal: inner, progress: progress.tell }),
-    );
-    return { image: { digest, env }, notices };
+    const told = [...notices, ...(chosen.notices ?? []), ...prepared.notices];
+    return { request, notices: told, image: prepared.image };
   } finally {
     await progress.end();
   }
@@ -218,7 +160,7 @@ async function look(
   context: WorkContext,
   driver: Driver,
   sandbox: Sandbox,
-  { blueprint, networkMode, fromKept }: Plan,
+  { blueprint, networkMode, fromKept }: LaunchPlan,
   launchMs: number,
   signal: AbortSignal,
 ): Promise<SelfCheck | undefined> {
@@ -240,7 +182,7 @@ async function look(
  * A launch that failed leaves nothing behind but the filesystem that was kept for it. What cannot be removed now is found
  * by the reconciler, which removes what no record wants.
  */
-async function undo(context: WorkContext, sandbox: Sandbox, { fromKept }: Plan): Promise<void> {
+async function undo(context: WorkContext, sandbox: Sandbox, { fromKept }: LaunchPlan): Promise<void> {
   const signal = new AbortController().signal;
   try {
     if (fromKept) return await haltOrEnd(context, keyOf(sandbox), sandbox, signal);

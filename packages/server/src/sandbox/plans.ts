@@ -1,5 +1,6 @@
-import { CaissonError, type InputValues } from '@caisson/contract';
-import { platformSchema } from '@caisson/workspace-composition';
+import { CaissonError, type InputValues, type WorkspaceBlueprint } from '@caisson/contract';
+import { type ImageDigest, platformSchema, type ResolvedImagePlan } from '@caisson/workspace-composition';
+import type { BaseImage, Images } from '../images/images.ts';
 import { machineArchitecture } from '../images/oci/platform.ts';
 import { DebianIndexes } from '../images/packages/debian-index/debian-indexes.ts';
 import { machineSuites } from '../images/packages/debian-index/machine-suites.ts';
@@ -8,11 +9,11 @@ import { Planner, type ProposedPlan } from '../images/plan/planner.ts';
 import type { ProfileCatalog } from '../profiles/catalog.ts';
 import { canaryProfile } from '../profiles/shipped.ts';
 import { compose } from './compose.ts';
-import type { Filesystems } from './filesystems.ts';
+import type { SourceFacts } from './sources-port.ts';
 
 export interface PlansOptions {
   readonly profiles: ProfileCatalog;
-  readonly filesystems: Filesystems | undefined;
+  readonly images: Images | undefined;
   /** `<data>/package-index`. */
   readonly indexFolder: string;
 }
@@ -28,7 +29,7 @@ export class Plans {
   readonly #profiles: ProfileCatalog;
   readonly #planner: Planner | undefined;
 
-  constructor({ profiles, filesystems, indexFolder }: PlansOptions) {
+  constructor({ profiles, images, indexFolder }: PlansOptions) {
     this.#profiles = profiles;
     const platform = platformSchema.safeParse({ os: 'linux', architecture: machineArchitecture() }).data;
     this.#planner =
@@ -37,18 +38,35 @@ export class Plans {
         platform,
         indexes: new DebianIndexes({ folder: indexFolder, suitesOf: machineSuites }),
         pinBase: async (blueprint, place, signal) =>
-          filesystems === undefined
+          images === undefined
             ? 'this server has no images: the base is not known'
-            : pinBase(filesystems.images, blueprint, place, signal),
+            : pinBase(images, blueprint, place, signal),
       });
   }
 
   async make({ spec, profile, inputs = {} }: PlanRequest, signal: AbortSignal): Promise<ProposedPlan> {
-    if (this.#planner === undefined)
-      throw new CaissonError('unsupported-os', `nothing is built on ${machineArchitecture()} machines`);
     // As create has it: without a spec it is the canary.
     const given = profile ?? (spec === undefined ? canaryProfile.name : undefined);
     const found = given === undefined ? undefined : this.#profiles.get(given);
-    return this.#planner.propose(compose(found, inputs, spec ?? {}).blueprint, signal);
+    return this.propose(compose(found, inputs, spec ?? {}).blueprint, signal);
   }
+
+  /** The plan of a blueprint, with what its sources stand for and, where its name does not tell it, its base. */
+  async propose(
+    blueprint: WorkspaceBlueprint,
+    signal: AbortSignal,
+    facts: SourceFacts = {},
+    base?: BaseImage,
+  ): Promise<ProposedPlan> {
+    if (this.#planner === undefined)
+      throw new CaissonError('unsupported-os', `nothing is built on ${machineArchitecture()} machines`);
+    return this.#planner.propose(blueprint, signal, { ...facts, base: base && baseOf(blueprint, base) });
+  }
+}
+
+/** A base of this machine, as it was when it was unpacked. */
+function baseOf({ target: { os } }: WorkspaceBlueprint, { digest }: BaseImage): ResolvedImagePlan['base'] {
+  const reference = os.reference ?? '';
+  const kind = reference.startsWith('oci:') ? 'oci-layout' : 'oci-archive';
+  return { kind, reference, digest: digest as ImageDigest };
 }

@@ -1,4 +1,4 @@
-import { hasCode, type Id, type Sandbox } from '@caisson/contract';
+import { hasCode, type Id, type Sandbox, type WorkspaceBlueprint } from '@caisson/contract';
 import type { Driver, InstanceKey, Listing } from '../drivers/driver.ts';
 import type { Store } from '../store/store.ts';
 import { withDeadline } from './deadline.ts';
@@ -80,7 +80,11 @@ export class Reconciler {
   }
 
   /** One pass. Interrupted actions are begun again, not waited for. */
-  async pass(): Promise<Repair[]> {
+  pass(): Promise<Repair[]> {
+    return this.#work.spans.run('reconcile', {}, () => this.#pass());
+  }
+
+  async #pass(): Promise<Repair[]> {
     const repairs: Repair[] = [];
     await this.#resume(repairs);
     const inUse = new Set<string>();
@@ -102,7 +106,7 @@ export class Reconciler {
     for (const sandbox of await this.#store.sandboxes.unsettled(pageSize)) {
       if (this.#runner.busy(sandbox.id)) continue;
       try {
-        if (sandbox.state === 'requested') await this.#runner.begin(sandbox, 'create', 'provisioning');
+        if (sandbox.state === 'requested') await this.#runner.begin(sandbox, 'create', await this.#entry(sandbox));
         else if (!(await this.#runner.resume(sandbox.id))) continue;
         repairs.push({ sandbox: sandbox.id, found: `${sandbox.state} and nobody at work on it`, did: 'repaired' });
       } catch (error) {
@@ -110,6 +114,14 @@ export class Reconciler {
         if (!hasCode(error, 'state_changed', 'sandbox_destroying', 'sandbox_destroyed')) throw error;
       }
     }
+  }
+
+  /** The state with which the create of this record begins. */
+  async #entry({ attempt: id }: Sandbox): Promise<'building' | 'provisioning'> {
+    const attempt = id === null ? undefined : await this.#store.attempts.get(id);
+    if (!attempt || attempt.fromSnapshot !== null || attempt.image !== null) return 'provisioning';
+    const isBuilt = this.#work.imageChoice?.isBuilt(attempt.blueprint as WorkspaceBlueprint) ?? false;
+    return isBuilt ? 'building' : 'provisioning';
   }
 
   async #list(driver: Driver): Promise<Listing | undefined> {

@@ -1,6 +1,7 @@
 import { type ActionName, CaissonError, hasCode, type Id, type Sandbox, type TransientState } from '@caisson/contract';
 import { within } from '../drivers/within.ts';
 import type { StepChange } from '../store/sandboxes.ts';
+import { build } from './build.ts';
 import { about, asCaissonError, failureReason } from './failure.ts';
 import { work } from './work.ts';
 import type { WorkContext } from './work-context.ts';
@@ -195,20 +196,28 @@ export class Runner {
         replaced.done.catch(() => {}),
         yieldMs,
       );
+    let standing = sandbox;
     let change: StepChange;
     try {
       const perform = work[action];
       if (!perform) throw new CaissonError('interrupted', `the server ended while ${sandbox.id} was ${sandbox.state}`);
       await first?.(signal);
-      change = await perform(this.#context, sandbox, signal);
+      const whose = { sandbox: sandbox.id, driver: sandbox.driver ?? undefined };
+      const { spans } = this.#context;
+      if (standing.state === 'building') {
+        const built = await spans.run('build', whose, () => build(this.#context, sandbox, signal));
+        standing = (await store.sandboxes.step(standing, { action, enter: 'provisioning' }, built)).sandbox;
+      }
+      const seen = standing;
+      change = await spans.run(action, whose, () => perform(this.#context, seen, signal));
     } catch (cause) {
       const error = asCaissonError(cause);
       if (hasCode(error, 'action_cancelled', 'shutting_down', 'database_unavailable')) throw about(error, sandbox);
-      await this.#fail(sandbox, action, error);
+      await this.#fail(standing, action, error);
       throw about(error, sandbox);
     }
     try {
-      return (await store.sandboxes.step(sandbox, { action, end: 'success' }, change)).sandbox;
+      return (await store.sandboxes.step(standing, { action, end: 'success' }, change)).sandbox;
     } catch (cause) {
       throw about(asCaissonError(cause), sandbox);
     }

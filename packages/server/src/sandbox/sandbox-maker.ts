@@ -21,6 +21,9 @@ import { driverNotices, limitTtl, policyNotices, policyOf } from './profile-poli
 import { routeRequest } from './route-request.ts';
 import type { CreateRequest, SandboxesContext } from './sandboxes.ts';
 
+/** The index of packages is fetched the first time, from a mirror that may be slow. */
+const planMs = 180_000;
+
 /** What a request comes to: whose, by which profile, made of what. */
 export interface Wanted {
   readonly owner: Owner;
@@ -50,20 +53,29 @@ export class SandboxMaker {
     const asked = routeRequest(wanted.composed.blueprint, wanted.profile, policy, wanted.owner.tenant, request.host);
     // What was made ahead has its place: whether there is room for more is not asked for it.
     const first = router.decide(asked);
+    const { counts } = router.health;
+    if (!first.chosen) counts.decided(first);
     const chosen = this.#choose(first, asked);
     const record = this.#recordOf(wanted, request, policy, slot, first, chosen);
     const attempt = newAttempt('create', wanted.composed);
     const claimed = await pools?.claim(record, { ...attempt, route: stored(first) }, idempotency);
-    if (claimed) return { sandbox: claimed, settled: true, created: true };
+    if (claimed) {
+      counts.decided(first);
+      return { sandbox: claimed, settled: true, created: true };
+    }
+    const choice = await this.#choice(wanted);
+    const own = choice ? { ...attempt, made: choice.made } : attempt;
+    const enter = choice?.isBuilding ? 'building' : 'provisioning';
     const room = await router.look();
     const isFree = room.memory === undefined && room.storage === undefined;
     let decision = isFree ? first : router.decide(asked, { room });
     for (;;) {
+      counts.decided(decision);
       const backend = this.#choose(decision, asked);
-      const own = backend === chosen ? record : this.#recordOf(wanted, request, policy, slot, decision, backend);
+      const placed = backend === chosen ? record : this.#recordOf(wanted, request, policy, slot, decision, backend);
       try {
-        const operation = await this.#begin(own, { ...attempt, route: stored(decision) }, idempotency);
-        return { ...(await settle(work.store, operation, own.id, request.waitSeconds)), created: true };
+        const operation = await this.#begin(placed, { ...own, route: stored(decision) }, enter, idempotency);
+        return { ...(await settle(work.store, operation, placed.id, request.waitSeconds)), created: true };
       } catch (error) {
         const others = isHostFull(error) ? withoutHost(decision, backend.host, error.message) : undefined;
         if (!others?.chosen) throw error;
@@ -93,10 +105,21 @@ export class SandboxMaker {
     return requireChosen(decision, name !== 'auto' && mode === 'require' ? { driver: name, host } : { host });
   }
 
-  async #begin(record: NewSandbox, attempt: ReturnType<typeof newAttempt>, idempotency?: IdempotentRequest) {
+  /** What it is made of, where that is more than its base. What cannot be made is refused here. */
+  async #choice({ composed: { blueprint, digest }, owner }: Wanted) {
+    const { imageChoice } = this.#context.work;
+    return imageChoice?.choose(blueprint, digest, owner, AbortSignal.timeout(planMs));
+  }
+
+  async #begin(
+    record: NewSandbox,
+    attempt: ReturnType<typeof newAttempt>,
+    state: 'building' | 'provisioning',
+    idempotency?: IdempotentRequest,
+  ) {
     const { runner, limits, work, pools } = this.#context;
     const insert = async () => (await work.store.sandboxes.create(record, attempt, limits, idempotency)).sandbox;
-    const enter = () => runner.enter(record.id, insert, 'create', 'provisioning', {});
+    const enter = () => runner.enter(record.id, insert, 'create', state, {});
     return enter().catch(async (error) => {
       // What was made ahead must not keep out somebody who is here.
       if (isHostFull(error) && (await pools?.giveWay())) return enter();

@@ -142,6 +142,15 @@ export class Sandboxes {
     return found;
   }
 
+  /** One by its id alone, also of a sandbox that is gone. */
+  async anyAttempt(caller: Caller, id: string): Promise<Attempt> {
+    const attempt = await this.#store.attempts.get(id);
+    const sandbox = attempt && (await this.#store.sandboxes.get(attempt.sandbox));
+    if (!attempt || !sandbox || !canSee(caller, sandbox.owner))
+      throw new CaissonError('attempt_not_found', `there is no attempt ${id}`);
+    return attempt;
+  }
+
   /** The route that it took. One that began from files of another was not routed: it went where those are. */
   async route(caller: Caller, id: string): Promise<SandboxRoute> {
     const sandbox = await this.get(caller, id);
@@ -269,22 +278,37 @@ export class Sandboxes {
   }
 
   async #recreate(sandbox: Sandbox, idempotency?: IdempotentRequest): Promise<Operation> {
-    const attempt = await this.#again(sandbox, 'recreate');
+    const { attempt, isBuilding } = await this.#again(sandbox, 'recreate');
     const change = { attempt, raiseIncarnation: true, reason: null, notices: [], endInstance: true, idempotency };
-    return this.#context.runner.begin(sandbox, 'recreate', 'provisioning', change);
+    return this.#context.runner.begin(sandbox, 'recreate', isBuilding ? 'building' : 'provisioning', change);
   }
 
   async #start(sandbox: Sandbox, idempotency?: IdempotentRequest): Promise<Operation> {
-    const attempt = await this.#again(sandbox, 'start');
+    const { attempt } = await this.#again(sandbox, 'start');
     return this.#context.runner.begin(sandbox, 'start', 'starting', { attempt, reason: null, idempotency });
   }
 
-  /** A new attempt with the inputs of the last one. */
+  /** A new attempt with the inputs of the last one: the same image and the same commits, whatever names mean by now. */
   async #again(sandbox: Sandbox, action: Attempt['action']) {
     const last = sandbox.attempt === null ? undefined : await this.#store.attempts.get(sandbox.attempt);
     if (!last) throw new CaissonError('attempt_not_found', `${sandbox.id} has no attempt to repeat`);
     const { spec, resolvedSpec, blueprint, blueprintDigest, fromSnapshot } = last;
-    return { id: newId('attempt'), action, spec, resolvedSpec, blueprint, blueprintDigest, fromSnapshot };
+    const recorded = await this.#store.attempts.made(sandbox.id, last.id);
+    const { made, isBuilding } = (await this.#context.work.imageChoice?.again(recorded)) ?? {
+      made: recorded,
+      isBuilding: false,
+    };
+    const attempt = {
+      id: newId('attempt'),
+      action,
+      spec,
+      resolvedSpec,
+      blueprint,
+      blueprintDigest,
+      fromSnapshot,
+      made,
+    };
+    return { attempt, isBuilding };
   }
 
   /** A sandbox that the caller may change, in a state in which the action may begin. */

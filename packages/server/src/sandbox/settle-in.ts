@@ -5,6 +5,7 @@ import { listenInside } from '../network/open-doors.ts';
 
 /** The ids of `user`, which the guest has in every sandbox. */
 const user = { uid: 1000, gid: 1000 };
+const userHome = '/home/user';
 
 /** What makes a machine itself towards others. Whoever begins from the files of another one must not have it too. */
 const identityFolder = '/etc/ssh';
@@ -30,8 +31,13 @@ export async function settleIn(guest: GuestClient, arrival: Arrival, signal: Abo
     if (created || beginsFrom === 'image') await guest.files.chown(path, user, { user: 'root', signal });
   });
   const known = beginsFrom === 'kept' ? undefined : identify(guest, arrival, signal);
+  // In memory, and so new at each start.
+  const home =
+    blueprint.runtime.readOnlyRoot === true
+      ? guest.files.chown(userHome, user, { user: 'root', signal }).catch(unlessOdd)
+      : undefined;
   const offered = arrival.isConnected ? listenInside(guest, signal) : undefined;
-  await Promise.all([made, known, offered]);
+  await Promise.all([made, known, home, offered]);
 }
 
 /** Its machine id is its own and the same after each start; nothing else of anybody's identity is in it. */

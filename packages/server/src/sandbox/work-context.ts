@@ -4,8 +4,10 @@ import type { EgressSubjects } from '../network/egress.ts';
 import type { InsideSecrets } from '../network/secrets/inside-secrets.ts';
 import type { BackendHealth } from '../routing/backend-health.ts';
 import type { Store } from '../store/store.ts';
+import type { Spans } from '../telemetry/spans.ts';
 import type { BackendImages } from './backend-images.ts';
 import type { Filesystems } from './filesystems.ts';
+import type { ImageChoice } from './image-choice.ts';
 import type { InFlight } from './in-flight.ts';
 import type { Stillness } from './travel/stillness.ts';
 
@@ -14,6 +16,8 @@ export interface Deadlines {
   /** Finding or making the base: a large image over a slow line. */
   readonly prepareMs: number;
   readonly launchMs: number;
+  /** All startup steps of a spec together: they may install and compile. */
+  readonly startupMs: number;
   readonly endMs: number;
   readonly inspectMs: number;
   /** What was never written out has to be, and some storages copy. */
@@ -23,6 +27,7 @@ export interface Deadlines {
 export const defaultDeadlines: Deadlines = {
   prepareMs: 900_000,
   launchMs: 120_000,
+  startupMs: 900_000,
   endMs: 60_000,
   inspectMs: 10_000,
   snapshotMs: 300_000,
@@ -34,6 +39,8 @@ export interface WorkContext {
   readonly store: Store;
   readonly deadlines: Deadlines;
   readonly installation: string;
+  /** What takes time is told to them. */
+  readonly spans: Spans;
   driver(name: string | null): Driver;
   /** Whether a new sandbox of this record looks at itself before it is ready. */
   selfChecks?(sandbox: Sandbox): boolean;
@@ -46,6 +53,8 @@ export interface WorkContext {
   readonly filesystems?: Filesystems | undefined;
   /** For drivers whose backend has to be given images; absent where there is none of them. */
   readonly backendImages?: BackendImages | undefined;
+  /** What is launched where that has to be built; absent where nothing is built and nothing comes from elsewhere. */
+  readonly imageChoice?: ImageChoice | undefined;
   /** What sandboxes have inside for their secrets. */
   readonly secrets?: InsideSecrets | undefined;
 }

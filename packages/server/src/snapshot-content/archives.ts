@@ -22,6 +22,7 @@ import { type Caller, projectOf } from '../tenancy/caller.ts';
 import type { ArchiveRecord } from './archive-record.ts';
 import { holdView } from './held-view.ts';
 import { hostBinds } from './host-binds.ts';
+import { requireOurFiles } from './our-files.ts';
 import { type ReadArchive, readArchive, receive } from './read-archive.ts';
 import { type ArchiveLayer, ArchiveWriter } from './write-archive.ts';
 
@@ -62,6 +63,7 @@ export class Archives {
     const snapshot = await snapshots.stored(caller, id);
     const inputs = await store.snapshots.inputs(snapshot.id);
     if (!inputs) throw new CaissonError('snapshot_not_found', `there is no snapshot ${id}`);
+    await requireOurFiles(this.#context, snapshot.id);
     const filesystems = this.#filesystems();
     const held = await holdView(filesystems.storage, snapshot.id, signal);
     try {

@@ -12,14 +12,16 @@ import {
 } from '@caisson/contract';
 import type { Filesystems } from '../sandbox/filesystems.ts';
 import type { Sandboxes } from '../sandbox/sandboxes.ts';
+
 import type { Snapshots } from '../sandbox/travel/snapshots.ts';
 import type { TreeView } from '../storage/storage.ts';
 import type { Caller } from '../tenancy/caller.ts';
 import { type DiffRequest, diffTrees } from './diff-trees.ts';
 import { type Found, lookInTree } from './look-in-tree.ts';
+import { requireOurFiles, type SnapshotOrigin } from './our-files.ts';
 import { unifiedDiff } from './unified-diff.ts';
 
-export interface DiffsContext {
+export interface DiffsContext extends SnapshotOrigin {
   readonly filesystems: Filesystems | undefined;
   readonly sandboxes: Pick<Sandboxes, 'get'>;
   readonly snapshots: Pick<Snapshots, 'stored'>;
@@ -62,8 +64,13 @@ export class Diffs {
   async #sides(caller: Caller, id: string, to: Target) {
     const { filesystems, snapshots, sandboxes } = this.#context;
     const snapshot = await snapshots.stored(caller, id);
+    await requireOurFiles(this.#context, snapshot.id);
     if (!filesystems) throw new CaissonError('snapshots_not_available', 'this server has no storage for snapshots');
-    if (isId('snapshot', to)) return { filesystems, from: snapshot.id, other: (await snapshots.stored(caller, to)).id };
+    if (isId('snapshot', to)) {
+      const other = await snapshots.stored(caller, to);
+      await requireOurFiles(this.#context, other.id);
+      return { filesystems, from: snapshot.id, other: other.id };
+    }
     const sandbox = await sandboxes.get(caller, snapshot.sandbox);
     requireFiles(sandbox);
     return { filesystems, from: snapshot.id, other: sandbox.id };

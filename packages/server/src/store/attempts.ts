@@ -17,6 +17,17 @@ export interface NewAttempt {
   readonly fromSnapshot?: Id<'snapshot'> | null;
   /** Why it goes where it goes, where that was decided for it. */
   readonly route?: StoredRoute;
+  readonly made?: AttemptPlan;
+}
+
+/** What an attempt is made of, as far as it is known: from its request, or from its build. */
+export interface AttemptPlan {
+  readonly planDigest?: string | undefined;
+  readonly plan?: unknown;
+  readonly build?: Id<'build'> | undefined;
+  /** The digest of the image to begin from. */
+  readonly fromImage?: string | undefined;
+  readonly sources?: Attempt['sources'] | undefined;
 }
 
 /** What of its image a sandbox needs besides its files. */
@@ -49,6 +60,7 @@ export async function insertAttempt(tx: Queries, attempt: NewAttempt, row: Sandb
       blueprint_digest: attempt.blueprintDigest,
       from_snapshot: attempt.fromSnapshot ?? null,
       route: attempt.route ? JSON.stringify(attempt.route) : null,
+      ...planColumns(attempt.made ?? {}),
       started_at: now,
     })
     .execute();
@@ -67,6 +79,16 @@ export async function endAttempt(tx: Queries, id: string, outcome: AttemptOutcom
     .where('id', '=', id)
     .where('state', '=', 'running')
     .execute();
+}
+
+function planColumns({ planDigest, plan, build, fromImage, sources }: AttemptPlan) {
+  return {
+    ...(planDigest === undefined ? {} : { plan_digest: planDigest }),
+    ...(plan === undefined || plan === null ? {} : { plan: JSON.stringify(plan) }),
+    ...(build === undefined ? {} : { build }),
+    ...(fromImage === undefined ? {} : { from_image: fromImage }),
+    ...(sources === undefined || sources === null ? {} : { sources: JSON.stringify(sources) }),
+  };
 }
 
 /** Somebody took over what was made ahead: the inputs are theirs, and stand for the same blueprint. */
@@ -119,6 +141,30 @@ export class AttemptStore {
     return row && toAttempt(row);
   }
 
+  /** What one was made of, for another that shall be made of the same. */
+  async made(sandbox: string, id: string): Promise<AttemptPlan> {
+    const row = await this.#database.db
+      .selectFrom('attempts')
+      .select(['plan_digest', 'plan', 'build', 'from_image', 'sources'])
+      .where('id', '=', id)
+      .executeTakeFirst();
+    const fromImage = row?.from_image ?? (row?.plan_digest ? undefined : (await this.image(sandbox))?.digest);
+    return {
+      planDigest: row?.plan_digest ?? undefined,
+      plan: row?.plan ? JSON.parse(row.plan) : undefined,
+      build: (row?.build as Id<'build'> | null) ?? undefined,
+      fromImage,
+      sources: row?.sources ? JSON.parse(row.sources) : undefined,
+    };
+  }
+
+  /** Adds what became known of it. */
+  async learn(id: string, made: AttemptPlan): Promise<void> {
+    const columns = planColumns(made);
+    if (Object.keys(columns).length === 0) return;
+    await this.#database.db.updateTable('attempts').set(columns).where('id', '=', id).execute();
+  }
+
   /** The image that the files of a sandbox began from, where it ever had one. */
   async image(sandbox: string): Promise<AttemptImage | undefined> {
     const row = await this.#database.db
@@ -160,7 +206,15 @@ type AttemptRow = Selectable<AttemptTable>;
 
 function toAttempt(row: AttemptRow): Attempt {
   const [spec, resolvedSpec, blueprint] = [row.spec, row.resolved_spec, row.blueprint].map((text) => JSON.parse(text));
-  return { ...toSummary(row), spec, resolvedSpec, blueprint };
+  const image = row.image === null ? row.from_image : (JSON.parse(row.image) as AttemptImage).digest;
+  const made = {
+    planDigest: row.plan_digest,
+    plan: row.plan === null ? null : JSON.parse(row.plan),
+    build: row.build as Id<'build'> | null,
+    image,
+    sources: row.sources === null ? null : JSON.parse(row.sources),
+  };
+  return { ...toSummary(row), spec, resolvedSpec, blueprint, ...made };
 }
 
 function toSummary(row: Pick<AttemptRow, (typeof summaryColumns)[number]>): AttemptSummary {

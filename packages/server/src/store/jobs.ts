@@ -1,5 +1,5 @@
 import { type Id, newId } from '@caisson/contract';
-import { type Selectable, sql } from 'kysely';
+import { type Insertable, type Selectable, sql, type Updateable } from 'kysely';
 import type { Database, Queries } from './database.ts';
 import { violatedUnique } from './database-errors.ts';
 import type { JobTable } from './schema.ts';
@@ -44,6 +44,9 @@ const firstBackoffMs = 1_000;
 /** Longer pauses leave people waiting after the cause is gone. */
 const maxBackoffMs = 5 * 60_000;
 
+/** What was given up longer ago than this was seen, or nobody looks. */
+const lateMs = 3_600_000;
+
 export function backoffMs(tries: number, random: number = Math.random()): number {
   const pause = Math.min(maxBackoffMs, firstBackoffMs * 2 ** Math.max(0, tries - 1));
   return Math.round(pause * (0.75 + random / 2));
@@ -57,21 +60,7 @@ export class JobStore {
   }
 
   async enqueue(job: NewJob): Promise<Job> {
-    const now = Date.now();
-    const values = {
-      id: newId('job', now),
-      kind: job.kind,
-      unique_key: job.uniqueKey ?? null,
-      tenant: job.tenant ?? null,
-      payload: JSON.stringify(job.payload),
-      state: 'queued',
-      priority: job.priority ?? 0,
-      tries: 0,
-      max_tries: job.maxTries ?? 5,
-      run_at: job.runAt ?? now,
-      created_at: now,
-      updated_at: now,
-    };
+    const values = newJobRow(job, Date.now());
     for (;;) {
       try {
         return toJob(
@@ -137,15 +126,25 @@ export class JobStore {
     now: number = Date.now(),
   ): Promise<boolean> {
     const job = await this.get(id);
+    return job !== undefined && this.#whileHeld(id, owner, now, endOfTry(job, error, retry, now));
+  }
+
+  /** Gives a job back unfinished, because its worker ends: the try does not count, and any worker may go on at once. */
+  async release(id: string, owner: string, now: number = Date.now()): Promise<boolean> {
+    const job = await this.get(id);
     if (!job) return false;
-    const again = retry && job.tries < job.maxTries;
-    const next = again ? { state: 'queued', run_at: now + backoffMs(job.tries) } : { state: 'dead' };
-    return this.#whileHeld(id, owner, now, {
-      ...next,
-      error: error.slice(0, 8192),
-      lease_owner: null,
-      lease_until: null,
-    });
+    const given = { state: 'queued', tries: Math.max(0, job.tries - 1), run_at: now };
+    return this.#whileHeld(id, owner, now, { ...given, lease_owner: null, lease_until: null });
+  }
+
+  /** Ends every lease on jobs of this kind at once, for a server that knows that no other one is at work. */
+  async releaseAll(kind: string, now: number = Date.now()): Promise<void> {
+    await this.#database.db
+      .updateTable('jobs')
+      .set({ lease_until: now - 1, updated_at: now })
+      .where(sql<boolean>`state = 'running'`)
+      .where('kind', '=', kind)
+      .execute();
   }
 
   /** A queued job never runs; a running one learns of it at its next heartbeat. False when it had ended already. */
@@ -172,6 +171,26 @@ export class JobStore {
       .groupBy('state')
       .execute();
     return Object.fromEntries(rows.map((row) => [row.state, Number(row.count)]));
+  }
+
+  /** What somebody should look at: jobs given up of late after every try, and how long the oldest that is due has waited. */
+  async trouble(now: number = Date.now()): Promise<{ readonly dead: number; readonly oldestDueSeconds: number }> {
+    const { db } = this.#database;
+    const dead = await db
+      .selectFrom('jobs')
+      .select((eb) => eb.fn.countAll().as('count'))
+      .where('state', '=', 'dead')
+      .where('updated_at', '>', now - lateMs)
+      .whereRef('tries', '>=', 'max_tries')
+      .executeTakeFirst();
+    const due = await db
+      .selectFrom('jobs')
+      .select((eb) => eb.fn.min('run_at').as('first'))
+      .where('state', '=', 'queued')
+      .where('run_at', '<=', now)
+      .executeTakeFirst();
+    const first = due?.first ?? null;
+    return { dead: Number(dead?.count ?? 0), oldestDueSeconds: first === null ? 0 : (now - Number(first)) / 1000 };
   }
 
   async #next(tx: Queries, kinds: readonly string[], now: number): Promise<{ id: string } | undefined> {
@@ -209,18 +228,54 @@ export class JobStore {
     await ended('dead', 'all');
   }
 
-  async #whileHeld(id: string, owner: string, now: number, change: Record<string, unknown>): Promise<boolean> {
-    const row = await this.#database.db
-      .updateTable('jobs')
-      .set({ ...change, updated_at: now })
-      .where('id', '=', id)
-      .where('state', '=', 'running')
-      .where('lease_owner', '=', owner)
-      .where('lease_until', '>=', now)
-      .returning('id')
-      .executeTakeFirst();
-    return row !== undefined;
+  async #whileHeld(id: string, owner: string, now: number, change: JobChange): Promise<boolean> {
+    return changeHeldJob(this.#database.db, { id, owner }, change, now);
   }
+}
+
+type JobChange = Updateable<JobTable>;
+
+/** Changes a job for its worker, unless the worker's lease is over. */
+export async function changeHeldJob(
+  queries: Queries,
+  { id, owner }: { readonly id: string; readonly owner: string },
+  change: JobChange,
+  now: number,
+): Promise<boolean> {
+  const row = await queries
+    .updateTable('jobs')
+    .set({ ...change, updated_at: now })
+    .where('id', '=', id)
+    .where('state', '=', 'running')
+    .where('lease_owner', '=', owner)
+    .where('lease_until', '>=', now)
+    .returning('id')
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+/** What a try that failed leaves of its job: queued again after a pause, or dead. */
+export function endOfTry(job: Pick<Job, 'tries' | 'maxTries'>, error: string, retry: boolean, now: number) {
+  const again = retry && job.tries < job.maxTries;
+  const next = again ? { state: 'queued', run_at: now + backoffMs(job.tries) } : { state: 'dead' };
+  return { ...next, error: error.slice(0, 8192), lease_owner: null, lease_until: null };
+}
+
+export function newJobRow(job: NewJob, now: number): Insertable<JobTable> {
+  return {
+    id: newId('job', now),
+    kind: job.kind,
+    unique_key: job.uniqueKey ?? null,
+    tenant: job.tenant ?? null,
+    payload: JSON.stringify(job.payload),
+    state: 'queued',
+    priority: job.priority ?? 0,
+    tries: 0,
+    max_tries: job.maxTries ?? 5,
+    run_at: job.runAt ?? now,
+    created_at: now,
+    updated_at: now,
+  };
 }
 
 function toJob(row: Selectable<JobTable>): Job {

@@ -9,6 +9,7 @@ import { network } from './migrations/0005-network.ts';
 import { secrets } from './migrations/0006-secrets.ts';
 import { sharedPorts } from './migrations/0007-shared-ports.ts';
 import { routes } from './migrations/0008-routes.ts';
+import { builds } from './migrations/0009-builds.ts';
 
 type Migration = (db: Kysely<unknown>, engine: Engine) => Promise<void>;
 
@@ -22,6 +23,7 @@ const migrations: readonly Migration[] = [
   secrets,
   sharedPorts,
   routes,
+  builds,
 ];
 
 /**

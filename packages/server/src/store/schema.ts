@@ -22,6 +22,8 @@ export interface Schema {
   instances: InstanceTable;
   events: EventTable;
   jobs: JobTable;
+  builds: BuildTable;
+  build_log: { build: string; position: number; bytes: number; item: string };
   idempotency: IdempotencyTable;
   images: { digest: string; reference: string | null; size_bytes: number; created_at: number; used_at: number };
   snapshots: SnapshotTable;
@@ -117,6 +119,14 @@ export interface AttemptTable {
   image: string | null;
   /** See `StoredRoute`; null where nothing was to be decided. */
   route: string | null;
+  /** Of what is built; see `AttemptPlan`. */
+  plan_digest: string | null;
+  plan: string | null;
+  build: string | null;
+  /** The digest of the image to begin from, where that is decided before the launch. */
+  from_image: string | null;
+  /** See `SourceFacts`. */
+  sources: string | null;
   started_at: number;
   ended_at: number | null;
 }
@@ -159,6 +169,32 @@ export interface JobTable {
   error: string | null;
   created_at: number;
   updated_at: number;
+}
+
+export interface BuildTable {
+  id: string;
+  job: string;
+  /** Builds with one key give images that stand in for each other. */
+  key: string;
+  tenant: string;
+  project: string;
+  principal: string;
+  scope: string | null;
+  plan_digest: string;
+  plan: string;
+  state: string;
+  builder: string | null;
+  tries: number;
+  steps: string;
+  error: string | null;
+  /** The digest of what was built. */
+  image: string | null;
+  materials: string | null;
+  log_bytes: number;
+  left_out_bytes: number;
+  created_at: number;
+  started_at: number | null;
+  ended_at: number | null;
 }
 
 export interface IdempotencyTable {

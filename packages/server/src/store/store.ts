@@ -1,5 +1,7 @@
 import { sql } from 'kysely';
 import { AttemptStore } from './attempts.ts';
+import { BuildLogStore } from './build-log.ts';
+import { BuildStore } from './builds.ts';
 import { type Database, openPostgres, openSqlite } from './database.ts';
 import { EgressLog } from './egress-log.ts';
 import { EgressUsageStore } from './egress-usage.ts';
@@ -35,6 +37,8 @@ export interface Store {
   readonly secrets: SecretStore;
   readonly events: EventLog;
   readonly jobs: JobStore;
+  readonly builds: BuildStore;
+  readonly buildLog: BuildLogStore;
   readonly keys: KeyStore;
   readonly idempotency: IdempotencyStore;
   readonly tenants: TenantStore;
@@ -85,6 +89,8 @@ export async function openStore(location: StoreLocation): Promise<Store> {
     egressUsage: new EgressUsageStore(database),
     secrets: new SecretStore(database),
     jobs: new JobStore(database),
+    builds: new BuildStore(database),
+    buildLog: new BuildLogStore(database),
     keys: new KeyStore(database),
     idempotency: new IdempotencyStore(database),
     tenants: new TenantStore(database),

@@ -1,4 +1,7 @@
+import { actionNames, type Health, healthStates } from '@caisson/contract';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { addRouteMetrics, type RouteNumbers } from './route-metrics.ts';
+import type { Span } from './spans.ts';
 
 /** Where numbers come from that are asked for only when somebody looks. */
 export interface MetricSources {
@@ -8,6 +11,19 @@ export interface MetricSources {
   /** Bytes and state of where root filesystems lie; nothing where there is no such place. */
   storage(): Promise<StorageNumbers | undefined>;
   pools(): readonly PoolNumbers[];
+  /** Guests that are linked, connections that sandboxes have open to the outside. */
+  links(): { readonly guests: number; readonly connections: number };
+  /** Since the start, of all sandboxes together. */
+  egress(): EgressNumbers;
+  droppedSpans(): number;
+  routes(): RouteNumbers;
+}
+
+export interface EgressNumbers {
+  readonly allowed: number;
+  readonly refused: number;
+  readonly sentBytes: number;
+  readonly receivedBytes: number;
 }
 
 export interface StorageNumbers {
@@ -27,10 +43,25 @@ export interface PoolNumbers {
 /** From half a millisecond, where a read answers, to a minute, where a launch is given up. */
 const durationBuckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
+/** Those of sandboxes, and their parts. */
+const phases = new Set<string>([
+  ...actionNames,
+  'prepare',
+  'launch',
+  'self-check',
+  'snapshot',
+  'reconcile',
+  'guest.exec',
+]);
+
 export class Metrics {
   readonly #registry = new Registry();
   readonly #requests: Histogram<'route' | 'status'>;
   readonly #repairs: Counter<'did'>;
+  readonly #phases: Histogram<'phase' | 'driver' | 'outcome'>;
+  readonly #failures: Counter<'phase' | 'code'>;
+  readonly #events: Counter<'type'>;
+  readonly #health: Gauge<'check'>;
 
   constructor(sources: MetricSources) {
     const registers = [this.#registry];
@@ -48,6 +79,47 @@ export class Metrics {
       labelNames: ['did'],
       registers,
     });
+    this.#phases = new Histogram({
+      name: 'caisson_phase_duration_seconds',
+      help: 'What actions of sandboxes and their parts take: create, prepare, launch, snapshot, reconcile and so on.',
+      labelNames: ['phase', 'driver', 'outcome'],
+      buckets: durationBuckets,
+      registers,
+    });
+    this.#failures = new Counter({
+      name: 'caisson_phase_failures_total',
+      help: 'What failed, by the code of its error.',
+      labelNames: ['phase', 'code'],
+      registers,
+    });
+    this.#events = new Counter({
+      name: 'caisson_events_total',
+      help: 'Events by type.',
+      labelNames: ['type'],
+      registers,
+    });
+    this.#health = new Gauge({
+      name: 'caisson_health',
+      help: 'How each thing does that health looks at: 0 ok, 1 degraded, 2 critical.',
+      labelNames: ['check'],
+      registers,
+    });
+    told('caisson_guests', 'Guests that are linked.', registers, () => sources.links().guests);
+    told(
+      'caisson_egress_connections',
+      'Connections that sandboxes have open to the outside.',
+      registers,
+      () => sources.links().connections,
+    );
+    counted('caisson_egress_decisions', 'Decisions on the way out since the start.', 'verdict', registers, async () => {
+      const { allowed, refused } = sources.egress();
+      return { allowed, refused };
+    });
+    counted('caisson_egress_bytes', 'Bytes to and from the outside since the start.', 'way', registers, async () => {
+      const { sentBytes, receivedBytes } = sources.egress();
+      return { sent: sentBytes, received: receivedBytes };
+    });
+    told('caisson_spans_dropped', 'Spans that no collector took.', registers, () => sources.droppedSpans());
     counted('caisson_sandboxes', 'Sandboxes by state.', 'state', registers, () => sources.sandboxesByState());
     counted('caisson_jobs', 'Jobs by state.', 'state', registers, () => sources.jobsByState());
     counted(
@@ -92,18 +164,28 @@ export class Metrics {
           for (const result of ['taken', 'misses'] as const) this.set({ profile: pool.profile, result }, pool[result]);
       },
     });
-    new Gauge({
-      name: 'caisson_operations',
-      help: 'Actions that run at the moment.',
-      registers,
-      collect() {
-        this.set(sources.operations());
-      },
-    });
+    told('caisson_operations', 'Actions that run at the moment.', registers, () => sources.operations());
+    addRouteMetrics(registers, () => sources.routes());
   }
 
   request(route: string, status: number, seconds: number): void {
     this.#requests.observe({ route, status }, seconds);
+  }
+
+  /** What a client waits for inside a sandbox is its own affair, and there is too much of it to name. */
+  span({ name, attributes, seconds, failed }: Span): void {
+    if (!phases.has(name)) return;
+    const driver = String(attributes.driver ?? '');
+    this.#phases.observe({ phase: name, driver, outcome: failed === undefined ? 'ok' : 'failed' }, seconds);
+    if (failed !== undefined) this.#failures.inc({ phase: name, code: failed });
+  }
+
+  event(type: string): void {
+    this.#events.inc({ type });
+  }
+
+  health({ checks }: Health): void {
+    for (const { name, state } of checks) this.#health.set({ check: name }, healthStates.indexOf(state));
   }
 
   repair(did: string): void {
@@ -117,6 +199,17 @@ export class Metrics {
   render(): Promise<string> {
     return this.#registry.metrics();
   }
+}
+
+function told(name: string, help: string, registers: Registry[], read: () => number): void {
+  new Gauge({
+    name,
+    help,
+    registers,
+    collect() {
+      this.set(read());
+    },
+  });
 }
 
 function counted(

@@ -18,6 +18,7 @@ export const runtimeShape = shape(
   'workspaceRoot',
   'persistence',
   'ociRuntime',
+  'readOnlyRoot',
   'network',
   'resources',
 );
@@ -42,6 +43,7 @@ export function readRuntime(
     workspaceRoot: fields?.text('workspaceRoot', workspaceRootRule) ?? defaultWorkspaceRoot,
     persistence: fields?.choice('persistence', persistenceModes) ?? 'ephemeral',
     ociRuntime: fields?.choice('ociRuntime', ociRuntimes) ?? 'auto',
+    ...(fields?.flag('readOnlyRoot') === true ? { readOnlyRoot: true as const } : {}),
     network: readNetwork(fields?.raw('network'), presets, problems),
     resources: readResources(fields?.raw('resources'), problems),
   };

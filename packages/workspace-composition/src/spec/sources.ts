@@ -13,7 +13,7 @@ import { reportWrongType } from './wrong-type.ts';
 type SourceKind = (typeof sourceKinds)[number];
 type InputContent = Exclude<WorkspaceSource, { kind: 'none' }>;
 
-const gitKeys = ['kind', 'provider', 'url', 'ref', 'authRef'];
+const gitKeys = ['kind', 'provider', 'url', 'ref', 'authRef', 'submodules'];
 const folderKeys = ['kind', 'path'];
 const archiveKeys = ['kind', 'path', 'url'];
 const inputKeys = ['id', 'purpose', 'mountPath'];
@@ -99,10 +99,12 @@ function readGit(fields: Fields): InputContent | undefined {
   const provider = fields.choice('provider', sourceProviders);
   const ref = fields.text('ref', gitRefRule);
   const authRef = fields.text('authRef', secretRefRule);
+  const submodules = fields.flag('submodules');
   if (url === undefined) return undefined;
   const source: InputContent = { kind: 'git', provider: provider ?? inferProvider(url), url };
   if (ref !== undefined) source.ref = ref;
   if (authRef !== undefined) source.authRef = authRef;
+  if (submodules === true) source.submodules = true;
   return source;
 }
 

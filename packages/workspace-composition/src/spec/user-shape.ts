@@ -15,6 +15,7 @@ const git = {
   url: text,
   ref: optional(text),
   authRef: optional(text),
+  submodules: optional(z.boolean().describe('Bring its submodules too, and theirs.')),
 };
 const folder = { kind: z.literal('folder'), path: text };
 const archive = { kind: z.literal('archive'), path: optional(text), url: optional(text) };
@@ -110,6 +111,7 @@ const runtime = z.strictObject({
   workspaceRoot: optional(text),
   persistence: optional(z.enum(words.persistenceModes)),
   ociRuntime: optional(z.enum(words.ociRuntimes)),
+  readOnlyRoot: optional(z.boolean().describe('Nothing but the workspace can be written, and what is in memory.')),
   network: optional(network),
   resources: optional(
     z.strictObject({

@@ -2,9 +2,11 @@ import { createHash } from 'node:crypto';
 import { type Owner, ownerFromLabels, ownerLabels } from '@caisson/contract';
 import { sandboxCapabilities } from '../../isolation/capabilities.ts';
 import { maskedPaths, readonlyPaths } from '../../isolation/hidden-paths.ts';
+import { memoryFolders } from '../../isolation/writable-places.ts';
 import type { CreateRequest } from '../driver.ts';
 import { boundProcessors } from '../processors.ts';
 import { namesOf } from './instance-name.ts';
+import { workspaceMount } from './workspace-volume.ts';
 
 /**
  * Where the guest is seen inside: in a filesystem that goes with the instance, so that nothing of it is ever found in a
@@ -33,8 +35,13 @@ export interface ConfigInput {
   readonly securityOptions: readonly string[];
 }
 
+export interface ContainerConfig {
+  readonly HostConfig: Readonly<Record<string, unknown>>;
+  readonly [field: string]: unknown;
+}
+
 /** What the engine is asked to make. Pure: the same input gives the same container. */
-export function containerConfig(input: ConfigInput): Record<string, unknown> {
+export function containerConfig(input: ConfigInput): ContainerConfig {
   const { request, image } = input;
   const { key } = request;
   const env = environmentOf(request);
@@ -102,7 +109,9 @@ function guestArguments({ key, blueprint }: CreateRequest): string[] {
 }
 
 function hostConfig({ request, volume, runtime, processors, securityOptions }: ConfigInput): Record<string, unknown> {
-  const { container } = namesOf(request.key);
+  const names = namesOf(request.key);
+  const isReadOnly = request.blueprint.runtime.readOnlyRoot === true;
+  const guest = { Type: 'volume', Source: volume, Target: inside, ReadOnly: true };
   return {
     NetworkMode: 'none',
     IpcMode: 'private',
@@ -112,13 +121,22 @@ function hostConfig({ request, volume, runtime, processors, securityOptions }: C
     SecurityOpt: ['no-new-privileges', ...securityOptions],
     MaskedPaths: [...maskedPaths],
     ReadonlyPaths: [...readonlyPaths],
-    Mounts: [{ Type: 'volume', Source: volume, Target: inside, ReadOnly: true }],
+    Mounts: [guest, ...(isReadOnly ? [workspaceMount(request, names)] : [])],
+    ...(isReadOnly ? { ReadonlyRootfs: true, Tmpfs: inMemory(request) } : {}),
     RestartPolicy: { Name: 'no' },
     // The guest says little; what a broken one says must not fill the engine's disk.
     LogConfig: { Type: 'json-file', Config: { 'max-size': '1m' } },
     ...(runtime === undefined ? {} : { Runtime: runtime }),
-    ...limits(request, processors, container),
+    ...limits(request, processors, names.container),
   };
+}
+
+/** The workspace is mounted by itself: what would lie over it, or around it, is left out. */
+function inMemory({ resources, blueprint }: CreateRequest): Record<string, string> {
+  const { workspaceRoot } = blueprint.runtime;
+  const folders = memoryFolders(resources ?? blueprint.runtime.resources);
+  const others = folders.filter(({ path }) => !`${workspaceRoot}/`.startsWith(`${path}/`));
+  return Object.fromEntries(others.map(({ path, options }) => [path, ['rw', 'exec', ...options].join(',')]));
 }
 
 /** A CPU's time is given in billionths; swap is part of the memory that an instance may have. */

@@ -9,6 +9,7 @@ export interface Container {
   /** The id of its image, whose names may have gone. */
   readonly Image: string;
   readonly Config?: { readonly Labels?: Readonly<Record<string, string>> | null };
+  readonly HostConfig?: { readonly ReadonlyRootfs?: boolean };
   readonly State: {
     readonly Status?: string;
     readonly Running: boolean;

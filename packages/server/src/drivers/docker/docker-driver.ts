@@ -15,10 +15,11 @@ import type {
   Listing,
   Probe,
 } from '../driver.ts';
-import { containerConfig, environmentMark, ownerOf } from './container-config.ts';
+import { type ContainerConfig, containerConfig, environmentMark, ownerOf } from './container-config.ts';
 import { type Container, Containers } from './containers.ts';
 import { type EndpointOptions, parseEndpoint, remoteHost } from './endpoint.ts';
 import { Engine } from './engine.ts';
+import { allLimits, engineCapabilities } from './engine-capabilities.ts';
 import type { EngineFacts } from './engine-facts.ts';
 import { EngineImages } from './engine-images.ts';
 import { type EngineKind, engineKinds } from './engine-kind.ts';
@@ -31,6 +32,7 @@ import { KnownEngine } from './known-engine.ts';
 import { launch } from './launch.ts';
 import { SecretFile } from './secret-file.ts';
 import { whyEnded } from './why-ended.ts';
+import { WorkspaceVolumes } from './workspace-volume.ts';
 
 /** What a sandbox's last words may be. */
 const logLines = 100;
@@ -55,23 +57,11 @@ export interface DockerOptions extends EndpointOptions {
 export class DockerDriver implements Driver {
   readonly name: string;
   readonly host?: string;
-  readonly capabilities: Capabilities = {
-    isolation: 'namespaces',
-    storage: 'backend',
-    pause: 'freeze',
-    snapshots: 'filesystem',
-    // The container has no network of its own: the guest carries whatever leaves it.
-    networkModes: ['off', 'allowlist', 'open'],
-    // A limit to its disk is to be had from few engines, and none of them says so.
-    limits: ['cpus', 'memoryMiB', 'pids'],
-    // An engine shifts the ids of all containers alike, or of none.
-    userNamespace: false,
-    guest: true,
-    halt: true,
-    stats: true,
-    meter: true,
-    logs: true,
-  };
+  /** A limit to its disk is to be had from few engines. */
+  get capabilities(): Capabilities {
+    return this.#known.limitsDisk ? { ...engineCapabilities, limits: allLimits } : engineCapabilities;
+  }
+
   onEnded: ((key: InstanceKey) => void) | undefined;
   onGuest: ((key: InstanceKey, guest: GuestClient) => void) | undefined;
   readonly #kind: EngineKind;
@@ -83,6 +73,7 @@ export class DockerDriver implements Driver {
   readonly #snapshots: EngineSnapshots;
   readonly #kept: KeptContainers;
   readonly #volume: GuestVolume;
+  readonly #workspaces: WorkspaceVolumes;
   readonly #links: GuestLinks;
   readonly #turns = new Turns();
 
@@ -101,6 +92,7 @@ export class DockerDriver implements Driver {
     this.#snapshots = new EngineSnapshots(this.#images, this.#containers, options.installation);
     this.#kept = new KeptContainers(this.#containers, this.#snapshots);
     this.#volume = new GuestVolume(this.#engine, options.guestProgram);
+    this.#workspaces = new WorkspaceVolumes(this.#engine);
     this.#links = new GuestLinks({
       containers: this.#containers,
       secrets: (names) => this.#secrets(names),
@@ -189,7 +181,7 @@ export class DockerDriver implements Driver {
       names,
       containers: this.#containers,
       secrets: this.#secrets(names),
-      make: container ? undefined : () => this.#containers.create(names.container, config, signal),
+      make: container ? undefined : () => this.#make(request, image, config, facts, signal),
       openLink: () => this.#links.open(request.key),
       signal,
     }).catch((error) => {
@@ -198,6 +190,21 @@ export class DockerDriver implements Driver {
       throw error;
     });
     if (put !== undefined) await this.#snapshots.forgetKept(names, signal);
+  }
+
+  #make(
+    request: CreateRequest,
+    image: string,
+    config: ContainerConfig,
+    facts: EngineFacts,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { diskMiB } = request.resources ?? request.blueprint.runtime.resources;
+    const wanted = { diskMiB, imageBytes: () => this.#images.bytes(image, signal) };
+    return this.#known.disk.apply(facts, wanted, (storage) => {
+      const HostConfig = { ...config.HostConfig, ...storage };
+      return this.#containers.create(namesOf(request.key).container, { ...config, HostConfig }, signal);
+    });
   }
 
   async inspect(key: InstanceKey, signal: AbortSignal): Promise<Inspection> {
@@ -358,6 +365,7 @@ export class DockerDriver implements Driver {
   async #remove(names: InstanceNames, signal = never): Promise<void> {
     await this.#removeContainers(names, signal);
     await this.#snapshots.forgetKept(names, signal);
+    await this.#workspaces.remove(names, signal);
   }
 
   async #removeContainers(names: InstanceNames, signal: AbortSignal): Promise<void> {

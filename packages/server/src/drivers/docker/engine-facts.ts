@@ -9,6 +9,8 @@ export interface EngineFacts {
   readonly processors: number;
   readonly runtimes: readonly string[];
   readonly storageDriver: string;
+  /** What that lies on, where it says so. */
+  readonly backingFilesystem: string | undefined;
   /** Whether it shifts the ids of all of its containers. */
   readonly userNamespace: boolean;
 }
@@ -25,6 +27,7 @@ const factsMs = 10_000;
 interface Info {
   readonly NCPU?: number;
   readonly Driver?: string;
+  readonly DriverStatus?: readonly (readonly string[])[] | null;
   readonly Runtimes?: Record<string, unknown>;
   readonly SecurityOptions?: readonly string[];
 }
@@ -36,7 +39,7 @@ export async function readFacts(engine: Engine, signal: AbortSignal): Promise<En
     ask<Info>('/info'),
   ]);
   const { Version = 'unknown', Os = 'linux', Arch = '' } = version.body;
-  const { NCPU = 1, Driver = 'unknown', Runtimes, SecurityOptions } = info.body;
+  const { NCPU = 1, Driver = 'unknown', DriverStatus, Runtimes, SecurityOptions } = info.body;
   return {
     version: Version,
     os: Os,
@@ -44,6 +47,7 @@ export async function readFacts(engine: Engine, signal: AbortSignal): Promise<En
     processors: NCPU,
     runtimes: Object.keys(Runtimes ?? {}),
     storageDriver: Driver,
+    backingFilesystem: (DriverStatus ?? []).find(([name]) => name === 'Backing Filesystem')?.[1]?.toLowerCase(),
     userNamespace: (SecurityOptions ?? []).some((option) => /\b(userns|rootless)\b/.test(option)),
   };
 }

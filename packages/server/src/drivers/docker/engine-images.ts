@@ -6,6 +6,7 @@ interface InspectedImage {
   readonly Id: string;
   readonly Architecture?: string;
   readonly Os?: string;
+  readonly Size?: number;
   readonly Config?: {
     readonly Env?: readonly string[] | null;
     readonly Volumes?: Record<string, unknown> | null;
@@ -15,6 +16,8 @@ interface InspectedImage {
 /** A large image over a slow line. */
 const loadMs = 900_000;
 const commitMs = 300_000;
+/** The first question of each launch: an engine that hangs is found out by it. */
+const lookMs = 10_000;
 
 /** The calls about images. A name is a reference, or an id. */
 export class EngineImages {
@@ -28,6 +31,7 @@ export class EngineImages {
   async find(reference: string, signal: AbortSignal): Promise<BackendImage | undefined> {
     const { status, body } = await this.#engine.call<InspectedImage>('GET', `${pathOf(reference)}/json`, {
       accept: [404, 400],
+      withinMs: lookMs,
       signal,
     });
     if (status >= 400) return undefined;
@@ -41,6 +45,12 @@ export class EngineImages {
       notices: volumes.length === 0 ? [] : [notice],
       ...(body.Architecture === undefined ? {} : { architecture: body.Architecture }),
     };
+  }
+
+  /** What its layers take together. */
+  async bytes(reference: string, signal: AbortSignal): Promise<number> {
+    const { body } = await this.#engine.call<InspectedImage>('GET', `${pathOf(reference)}/json`, { signal });
+    return body.Size ?? 0;
   }
 
   async has(reference: string, signal: AbortSignal): Promise<boolean> {

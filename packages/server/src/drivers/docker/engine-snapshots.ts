@@ -37,6 +37,15 @@ export class EngineSnapshots {
     const found =
       (await this.#containers.inspect(names.container, signal)) ?? (await this.#containers.inspect(names.kept, signal));
     if (!found) throw new CaissonError('instance_lost', `there is no instance ${names.name}`);
+    // Its workspace lies in a volume, which no commit has: a snapshot without it would be taken for one with it.
+    if (found.HostConfig?.ReadonlyRootfs)
+      throw new CaissonError(
+        'snapshots_not_available',
+        'an engine takes no snapshots of a sandbox with a read-only root',
+        {
+          hint: 'Copy its workspace with `caisson cp`, or make it on `oci`, where snapshots have it.',
+        },
+      );
     await this.#images.commit(found.Id, { repo: snapshots, tag: snapshot }, signal);
   }
 

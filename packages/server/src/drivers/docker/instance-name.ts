@@ -11,6 +11,8 @@ export interface InstanceNames {
   readonly kept: string;
   /** The image that it begins from next time, after a rollback. */
   readonly keptImage: string;
+  /** The volume with its workspace, where its root is read-only. */
+  readonly workspace: string;
 }
 
 const prefix = 'caisson-';
@@ -23,6 +25,7 @@ export function namesOf(key: InstanceKey): InstanceNames {
     container: `${prefix}${name}`,
     kept: `${keptPrefix}${name}`,
     keptImage: `localhost/caisson/kept:${name}`,
+    workspace: `caisson-workspace-${name}`,
   };
 }
 

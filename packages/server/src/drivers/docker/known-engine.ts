@@ -1,5 +1,6 @@
 import { CaissonError, type SupportFailure, type WorkspaceBlueprint } from '@caisson/contract';
 import type { Probe } from '../driver.ts';
+import { DiskLimit } from './disk-limit.ts';
 import type { Engine } from './engine.ts';
 import { type EngineFacts, readFacts, whyUnfit } from './engine-facts.ts';
 import type { EngineKind } from './engine-kind.ts';
@@ -8,12 +9,18 @@ import type { EngineKind } from './engine-kind.ts';
 export class KnownEngine {
   readonly #engine: Engine;
   readonly #kind: EngineKind;
+  readonly disk = new DiskLimit();
   #facts: EngineFacts | undefined;
   #whyUnknown = 'nobody has asked it yet';
 
   constructor(engine: Engine, kind: EngineKind) {
     this.#engine = engine;
     this.#kind = kind;
+  }
+
+  /** Whether it limits the disk of a container. */
+  get limitsDisk(): boolean {
+    return this.#facts !== undefined && this.disk.holds(this.#facts);
   }
 
   async learn(signal: AbortSignal): Promise<EngineFacts> {
@@ -75,7 +82,10 @@ export class KnownEngine {
     const { title } = this.#kind;
     const { diskMiB } = runtime.resources;
     const parts: [boolean, string][] = [
-      [diskMiB !== undefined, `${title} sets no limit to the disk: ${diskMiB} MiB is not enforced.`],
+      [
+        diskMiB !== undefined && !this.limitsDisk,
+        `${title} sets no limit to the disk: ${diskMiB} MiB is not enforced.`,
+      ],
       [this.#facts?.userNamespace !== true, `${title} gives the sandbox no user ids of its own.`],
     ];
     return parts.flatMap(([holds, notice]) => (holds ? [notice] : []));

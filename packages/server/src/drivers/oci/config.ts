@@ -2,6 +2,7 @@ import { sandboxCapabilities } from '../../isolation/capabilities.ts';
 import { maskedPaths, readonlyPaths } from '../../isolation/hidden-paths.ts';
 import { seccompProfile } from '../../isolation/seccomp.ts';
 import type { InstanceKey } from '../driver.ts';
+import type { WritableMounts } from './read-only-root.ts';
 
 export interface ConfigInput {
   readonly key: InstanceKey;
@@ -15,6 +16,8 @@ export interface ConfigInput {
   readonly resources: Record<string, unknown>;
   /** Not every runtime takes the filter: one with a kernel of its own lets no call through to ours. */
   readonly seccomp: boolean;
+  /** With any, the root filesystem itself cannot be written. */
+  readonly writable?: WritableMounts;
   /** Without the account that every sandbox has. */
   readonly isBare?: boolean;
 }
@@ -34,7 +37,7 @@ export function ociConfig(input: ConfigInput): Record<string, unknown> {
   return {
     ociVersion: '1.0.2',
     hostname: key.sandbox,
-    root: { path: rootfs.path, readonly: false },
+    root: { path: rootfs.path, readonly: (input.writable ?? []).length > 0 },
     process: {
       terminal: false,
       user: { uid: 0, gid: 0 },
@@ -83,9 +86,10 @@ function idMappings(ids: ConfigInput['rootfs']['ids']): Record<string, unknown> 
   return { uidMappings: mapping, gidMappings: mapping };
 }
 
-function mounts({ guest }: ConfigInput): unknown[] {
+function mounts({ guest, writable = [] }: ConfigInput): unknown[] {
   const quiet = ['nosuid', 'noexec', 'nodev'];
   return [
+    ...writable,
     { destination: '/proc', type: 'proc', source: 'proc', options: quiet },
     // With room for the roots of trust that a sandbox with secrets has there, twice: a file is replaced, not written over.
     { destination: '/dev', type: 'tmpfs', source: 'tmpfs', options: ['nosuid', 'strictatime', 'mode=755', 'size=2m'] },

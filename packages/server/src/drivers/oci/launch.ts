@@ -9,6 +9,7 @@ import { GuestLink, type LinkListener } from './guest-link.ts';
 import type { InstanceFolder, InstanceRecord } from './instance-folder.ts';
 import { linuxResources, readMachine } from './limits.ts';
 import { identify } from './process-identity.ts';
+import { type WritableMounts, writableMounts } from './read-only-root.ts';
 import type { Runtime } from './runtime.ts';
 
 /** A guest dials within milliseconds; a machine under load takes its time. */
@@ -38,7 +39,7 @@ export async function launch(input: LaunchInput): Promise<{ record: InstanceReco
     notices: noticesOf(runtime),
   };
   await folder.make(record, secrets, request.rootfs?.ids?.first ?? 0);
-  await folder.writeConfig(configOf(input));
+  await folder.writeConfig(configOf(input, await writableMounts(request, input.place.host)));
   const link = await GuestLink.open(folder, request.key, input);
   try {
     await runtime.run(folder, secrets.current, signal);
@@ -55,7 +56,7 @@ export async function launch(input: LaunchInput): Promise<{ record: InstanceReco
   }
 }
 
-function configOf({ request, folder, runtime, place }: LaunchInput): Record<string, unknown> {
+function configOf({ request, folder, runtime, place }: LaunchInput, writable: WritableMounts): Record<string, unknown> {
   const { blueprint, rootfs, key } = request;
   if (!rootfs) throw new CaissonError('internal', 'an OCI instance needs a root filesystem');
   return ociConfig({
@@ -71,6 +72,7 @@ function configOf({ request, folder, runtime, place }: LaunchInput): Record<stri
       folder.name,
     ),
     seccomp: runtime.known.seccomp,
+    writable,
     isBare: request.isBare ?? false,
   });
 }

@@ -59,6 +59,7 @@ export class OciDriver implements Driver {
     networkModes: ['off', 'allowlist', 'open'],
     limits: ['cpus', 'memoryMiB', 'diskMiB', 'pids'],
     userNamespace: true,
+    readOnlyRoot: true,
     guest: true,
     halt: false,
     stats: true,

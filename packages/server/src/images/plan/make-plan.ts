@@ -167,7 +167,8 @@ function draftRepository(blueprint: WorkspaceBlueprint, commit: string | undefin
   const { workspace } = blueprint.sources;
   if (workspace.kind !== 'git' || repositoryPlacement(blueprint) !== 'image') return undefined;
   const named = isCommit(workspace.ref) ? workspace.ref : null;
-  return { url: workspace.url, commit: commit ?? named, path: repositoryDirectory(blueprint.runtime.workspaceRoot) };
+  const path = repositoryDirectory(blueprint.runtime.workspaceRoot);
+  return { url: workspace.url, commit: commit ?? named, path, ...submodulesOf(workspace) };
 }
 
 function draftInput(source: WorkspaceBlueprint['sources']['inputs'][number], fact: string | undefined): DraftInput {
@@ -177,7 +178,12 @@ function draftInput(source: WorkspaceBlueprint['sources']['inputs'][number], fac
     return fact === undefined ? fields : { ...fields, resolved: { ...fields, kind: source.kind, digest: fact } };
   }
   const commit = fact ?? (isCommit(source.ref) ? source.ref : undefined);
-  return commit === undefined ? fields : { ...fields, resolved: { ...fields, kind: 'git', url: source.url, commit } };
+  if (commit === undefined) return fields;
+  return { ...fields, resolved: { ...fields, kind: 'git', url: source.url, commit, ...submodulesOf(source) } };
+}
+
+function submodulesOf({ submodules }: { readonly submodules?: true }): { submodules?: true } {
+  return submodules === undefined ? {} : { submodules };
 }
 
 function isCommit(ref: string | undefined): ref is string {

@@ -37,6 +37,13 @@ export interface ProposedPlan {
   readonly notices: readonly string[];
 }
 
+/** What others found out: what sources stand for, and the base where it cannot be pinned by its name. */
+export interface FoundFacts {
+  readonly commit?: string | undefined;
+  readonly inputs?: Readonly<Record<string, string>> | undefined;
+  readonly base?: Base | undefined;
+}
+
 /** Finds out what a blueprint does not say, and makes the plan of it. */
 export class Planner {
   readonly #options: PlannerOptions;
@@ -46,14 +53,15 @@ export class Planner {
   }
 
   /** What would be done. Nothing is built; what is not known without building is left open. */
-  async propose(blueprint: WorkspaceBlueprint, signal: AbortSignal): Promise<ProposedPlan> {
+  async propose(blueprint: WorkspaceBlueprint, signal: AbortSignal, found: FoundFacts = {}): Promise<ProposedPlan> {
     const support = supportsBlueprint(blueprint);
     if (!support.ok) throw unsupported(support.failures);
     const place = planPlace(blueprint);
     if (isFailure(place)) throw unsupported([place]);
     const notices: string[] = [];
     const packages = place.distribution === undefined ? [] : await this.#packages(blueprint, place, notices, signal);
-    const base = await this.#options.pinBase(blueprint, place, signal);
+    const pinned = await this.#options.pinBase(blueprint, place, signal);
+    const base = typeof pinned === 'string' ? (found.base ?? pinned) : pinned;
     if (typeof base === 'string') notices.push(base);
     const facts: PlanFacts = {
       platform: this.#options.platform,
@@ -61,6 +69,8 @@ export class Planner {
       base: typeof base === 'string' ? undefined : base,
       packages: packages.map(({ found }) => found),
       harness: place.distribution === undefined ? undefined : this.#harness(blueprint, place),
+      commit: found.commit,
+      inputs: found.inputs && new Map(Object.entries(found.inputs)),
     };
     const draft = draftPlan(blueprint, facts);
     return {

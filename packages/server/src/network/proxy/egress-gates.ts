@@ -95,6 +95,11 @@ export class EgressGates {
     return this.#gates.get(sandbox)?.gate.clients.size ?? 0;
   }
 
+  /** Guests that are linked, and connections that sandboxes have open. */
+  get count(): { readonly guests: number; readonly connections: number } {
+    return { guests: this.#gates.size, connections: this.#clients };
+  }
+
   async close(): Promise<void> {
     clearInterval(this.#looking);
     for (const sandbox of [...this.#gates.keys()]) this.forget(sandbox as Id<'sandbox'>);

@@ -117,9 +117,15 @@ export class WarmPools {
     this.#keeper.wake();
   }
 
-  /** Its own profile's first: what is asked for by other words is a neighbour's. */
+  /**
+   * Its own profile's first: what is asked for by other words is a neighbour's. Whoever wants a sandbox that has looked at
+   * itself gets one that did when it was made.
+   */
   #poolsFor({ driver, blueprintDigest, profile }: NewSandbox): WarmPool[] {
-    const fitting = this.#members.withContent(driver, blueprintDigest);
+    const isChecked = (profile && this.#context.profiles.find(profile.name, profile.version)?.selfCheck) === true;
+    const fitting = this.#members
+      .withContent(driver, blueprintDigest)
+      .filter((pool) => !isChecked || pool.profile.selfCheck === true);
     const isOwn = (pool: WarmPool) => profile !== null && profileRef(pool.profile) === profileRef(profile);
     return [...fitting.filter(isOwn), ...fitting.filter((pool) => !isOwn(pool))];
   }

@@ -2,7 +2,8 @@ import { CaissonError, type Id, type Sandbox } from '@caisson/contract';
 import type { StepChange } from '../../store/sandboxes.ts';
 import { withDeadline } from '../deadline.ts';
 import { end, keyOf } from '../end.ts';
-import { type Kept, launch } from '../launch.ts';
+import { launch } from '../launch.ts';
+import type { Kept } from '../launch-plan.ts';
 import type { WorkContext } from '../work-context.ts';
 import { snapshotStorage } from './snapshot-storage.ts';
 

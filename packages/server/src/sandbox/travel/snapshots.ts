@@ -95,8 +95,11 @@ export class Snapshots {
       try {
         await this.#store.snapshots.begin(present, { ...wanted, id, inputs: await this.#inputs(present) });
         const moment = new StillMoment(this.#work.driver(present.driver), present);
-        await withDeadline('taking the snapshot', this.#work.deadlines.snapshotMs, signal, (inner) =>
-          storage.snapshot(present, id, inner, moment.run),
+        const about = { sandbox: present.id, driver: present.driver ?? undefined };
+        await this.#work.spans.run('snapshot', about, () =>
+          withDeadline('taking the snapshot', this.#work.deadlines.snapshotMs, signal, (inner) =>
+            storage.snapshot(present, id, inner, moment.run),
+          ),
         );
         return await this.#store.snapshots.finish(id, moment.ms, idempotency);
       } catch (error) {

@@ -108,6 +108,7 @@ export class BuildkitBuilder implements Builder {
     const copied = await contextOf(request, steps, workshop.bounds.layerEntries);
     const name = place.newName();
     const way = this.#parts.openWay(owner, rules);
+    let isMade = false;
     try {
       await runBuild({
         place,
@@ -117,11 +118,14 @@ export class BuildkitBuilder implements Builder {
         connect: { http: (stream) => way.connect('http', stream), socks: (stream) => way.connect('socks', stream) },
         ...{ name, file, limits: this.#limits, signal, tell },
       });
+      isMade = true;
       await place.collect({ name, file }, signal);
       return await takeResult({ plan, base, baseLayers: brought.layerCount, file, workshop, signal });
     } finally {
       way.close();
-      await place.discard(name);
+      const discarded = place.discard(name);
+      // What failed left nothing, unless it was cancelled at its very end: nobody need wait for an engine that is away.
+      if (isMade) await discarded;
     }
   }
 }

@@ -1,0 +1,98 @@
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { CaissonError, networkRulesOf } from '@caisson/contract';
+import type { GuestClient } from '@caisson/guest';
+import { defaultBounds } from '../../images/bounds.ts';
+import { resolveRef } from '../../images/sources/remote.ts';
+import { unpackTar } from '../../images/unpack.ts';
+import type { BuildContext, ContextRequest } from '../sources-port.ts';
+import { isContent } from './contents.ts';
+import { placeRepository } from './place-repository.ts';
+import { placeSubmodules } from './place-submodules.ts';
+import { remotesOf } from './remotes.ts';
+import { type GitSource, isGit, type NamedSource, namedInputs, namedWorkspace, naming } from './source-name.ts';
+import type { SourcesOptions } from './sources.ts';
+
+const roomFolder = '/workspace/source';
+
+/** What is brought before a build: at which commit or digest, and where its files go. */
+interface Wanted {
+  readonly named: NamedSource;
+  readonly fact: string;
+  readonly folder: string;
+}
+
+/** The files of a plan's `copy` steps, in a folder of the machine. Nothing of them was run or read by git outside a room. */
+export async function makeContext(options: SourcesOptions, request: ContextRequest): Promise<BuildContext> {
+  await mkdir(options.contextFolder, { recursive: true, mode: 0o700 });
+  const folder = await mkdtemp(join(options.contextFolder, 'context-'));
+  const dispose = () => rm(folder, { recursive: true, force: true });
+  try {
+    const wanted = wantedOf(request, folder);
+    if (wanted.length > 0) await mkdir(join(folder, 'inputs'));
+    for (const one of wanted) await naming(one.named, () => bring(options, request, one));
+    return { folder, dispose };
+  } catch (error) {
+    await dispose();
+    throw error;
+  }
+}
+
+function wantedOf({ plan, blueprint }: ContextRequest, folder: string): readonly Wanted[] {
+  const workspace = namedWorkspace(blueprint);
+  const own =
+    workspace && plan.repository
+      ? [{ named: workspace, fact: plan.repository.commit, folder: join(folder, 'repository') }]
+      : [];
+  const inputs = namedInputs(blueprint).flatMap((named) => {
+    const { id } = named.source;
+    const planned = plan.inputs.find((input) => input.id === id);
+    if (planned === undefined) return [];
+    const fact = planned.kind === 'git' ? planned.commit : planned.digest;
+    return [{ named, fact, folder: join(folder, 'inputs', id) }];
+  });
+  return [...own, ...inputs];
+}
+
+async function bring(options: SourcesOptions, request: ContextRequest, { named, fact, folder }: Wanted): Promise<void> {
+  const { blueprint, progress, signal } = request;
+  const rules = networkRulesOf(blueprint.runtime.network);
+  progress(`bringing ${named.name}`);
+  await mkdir(folder, { recursive: true, mode: 0o755 });
+  const unpack = (tar: AsyncIterable<Uint8Array>) =>
+    unpackTar(tar, folder, {
+      guestProgram: options.guestProgram,
+      maxBytes: defaultBounds.layerBytes,
+      maxEntries: defaultBounds.layerEntries,
+      signal,
+    });
+  if (isContent(named)) await unpack(options.contents.open(named.source, { rules, digest: fact, signal }));
+  else if (isGit(named)) {
+    if (!options.rooms) throw new CaissonError('source_failed', 'this server has no room in which git could unpack it');
+    await options.rooms(signal, async (guest) => {
+      await checkOut(options, request, named, fact, guest);
+      await unpack(guest.files.tarOut(roomFolder, { user: 'user', signal }));
+    });
+  }
+}
+
+async function checkOut(
+  options: SourcesOptions,
+  { blueprint, owner, signal }: ContextRequest,
+  named: NamedSource<GitSource>,
+  commit: string,
+  guest: GuestClient,
+): Promise<void> {
+  const { url, ref } = named.source;
+  const converseWith = await remotesOf(options, named, owner, networkRulesOf(blueprint.runtime.network));
+  const checkout = { directory: roomFolder, url, commit, branch: await branchOf() };
+  const placing = { guest, user: 'user', received: () => {}, signal };
+  await placeRepository(converseWith(url), checkout, placing);
+  if (named.source.submodules) await placeSubmodules(checkout, converseWith, placing);
+
+  /** The branch may have moved on since; then the workspace is on none. */
+  async function branchOf(): Promise<string | undefined> {
+    const found = await resolveRef(converseWith(url), ref, signal).catch(() => undefined);
+    return found?.commit === commit ? found.branch : undefined;
+  }
+}

@@ -1,0 +1,3 @@
+import { describeStorm } from './describe-storm.ts';
+
+describeStorm(25);

@@ -1,0 +1,100 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { healthNames } from '@caisson/contract';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { GuestDriver } from './guest-driver.ts';
+import { call, type TestServer, testServer } from './server.ts';
+
+const root = join(import.meta.dirname, '..', '..');
+
+interface SentSpan {
+  readonly name: string;
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly parentSpanId?: string;
+}
+
+const spans: SentSpan[] = [];
+const collector = createServer(async (request, response) => {
+  let body = '';
+  for await (const piece of request) body += piece;
+  for (const group of JSON.parse(body).resourceSpans) for (const scope of group.scopeSpans) spans.push(...scope.spans);
+  response.end('{}');
+});
+const driver = new GuestDriver();
+let server: TestServer;
+beforeAll(async () => {
+  await new Promise<void>((resolve) => collector.listen(0, '127.0.0.1', resolve));
+  const endpoint = `http://127.0.0.1:${(collector.address() as AddressInfo).port}`;
+  server = await testServer({ traces: { endpoint }, drivers: [driver] });
+});
+afterAll(async () => {
+  await server.close();
+  await driver.stopAll();
+  collector.close();
+});
+
+const spec = { source: { kind: 'none' }, runtime: { network: { mode: 'off' } } };
+const parent = { trace: '4bf92f3577b34da6a3ce929d0e0e4736', span: '00f067aa0ba902b7' };
+const traceparent = `00-${parent.trace}-${parent.span}-01`;
+
+async function make(headers: Record<string, string> = {}): Promise<string> {
+  const made = await call(server.url, 'POST', '/v1/sandboxes', { body: { spec, profile: 'blank' }, headers });
+  expect(made.body).toMatchObject({ state: 'ready' });
+  return made.body.id;
+}
+
+test('a request is one trace from the route to the driver and to the guest, below what the client said', async () => {
+  const id = await make({ traceparent });
+  await call(server.url, 'POST', `/v1/sandboxes/${id}/exec`, { body: { command: ['true'] }, headers: { traceparent } });
+  const own = () => spans.filter(({ traceId }) => traceId === parent.trace);
+  const wanted = ['sandbox.create', 'create', 'prepare', 'launch', 'process.exec', 'guest.exec'];
+  await expect
+    .poll(() => wanted.filter((name) => !own().some((span) => span.name === name)), { timeout: 10_000 })
+    .toEqual([]);
+  const above = (name: string) => {
+    const found = own().find((span) => span.name === name);
+    return own().find(({ spanId }) => spanId === found?.parentSpanId)?.name ?? found?.parentSpanId;
+  };
+  expect(wanted.map(above)).toEqual([parent.span, 'sandbox.create', 'create', 'create', parent.span, 'process.exec']);
+});
+
+test('every number of the dashboard is one that the server tells', async () => {
+  await make();
+  // What has not happened yet has no row of its own; its name is there all the same.
+  const told = await (await fetch(`${server.url}/metrics`)).text();
+  const dashboard = readFileSync(join(root, 'docs', 'grafana', 'caisson.json'), 'utf8');
+  const names = new Set([...dashboard.matchAll(/caisson_\w+/g)].map(([name]) => name.replace(/_(bucket|count)$/, '')));
+  expect(names.size).toBeGreaterThan(15);
+  expect([...names].filter((name) => !told.includes(`# TYPE ${name} `))).toEqual([]);
+});
+
+test('what a create took is told by phase and driver, and a failure by its code', async () => {
+  const id = await make();
+  await call(server.url, 'POST', `/v1/sandboxes/${id}/pause`, { body: {} });
+  const told = await (await fetch(`${server.url}/metrics`)).text();
+  for (const phase of ['create', 'prepare', 'launch'])
+    expect(told).toMatch(
+      new RegExp(`caisson_phase_duration_seconds_count\\{phase="${phase}",driver="fake",outcome="ok"\\} [1-9]`),
+    );
+  expect(told).toMatch(/caisson_events_total\{type="caisson\.sandbox\.ready"\} [1-9]/);
+  expect(told).toMatch(/caisson_health\{check="database"\} [012]/);
+});
+
+test('health names what it looked at, each with a page that says what to do', async () => {
+  const { status, body } = await call(server.url, 'GET', '/v1/health');
+  expect(status).toBe(200);
+  for (const check of body.checks) expect(existsSync(join(root, check.runbook)), check.name).toBe(true);
+  expect(healthNames.filter((name) => !existsSync(join(root, 'docs', 'runbooks', `${name}.md`)))).toEqual([]);
+});
+
+test('usage shows what runs with what it takes', async () => {
+  const id = await make();
+  const { body } = await call(server.url, 'GET', '/v1/usage?limit=1');
+  expect(body).toMatchObject({
+    isWhole: false,
+    items: [{ sandbox: id, driver: 'fake', stats: { processes: expect.any(Number) } }],
+  });
+});
