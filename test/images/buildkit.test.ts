@@ -144,6 +144,18 @@ describe.runIf(why === undefined)('a build with the BuildKit of a Docker engine'
     expect(readdirSync(join(world.folder, 'images', 'making'))).toEqual([]);
   });
 
+  test('refuses sources that no archive of a layer can hold, and those that are not there', async () => {
+    const context = scratchFolder();
+    const repository = { url: 'https://git.example/a.git', commit: 'a'.repeat(40), path: '/workspace/project' };
+    const plan = { ...(await world.smallPlan([unique()])), repository: repository as never };
+    const missing = { code: 'build_failed', context: { step: 'repository' } };
+    await expect(world.build(plan, { context })).rejects.toMatchObject(missing);
+    mkdirSync(join(context, 'repository'));
+    writeFileSync(join(context, 'repository', '.wh.passwd'), 'a file');
+    const refused = { code: 'unsupported-runtime-requirement', message: expect.stringContaining('.wh.passwd') };
+    await expect(world.build(plan, { context })).rejects.toMatchObject(refused);
+  });
+
   test('that hangs or is cancelled is ended there too', async () => {
     const hanging = async (limit: object) =>
       world.build(await world.smallPlan([`${unique()}; echo up; sleep 86399`]), limit);

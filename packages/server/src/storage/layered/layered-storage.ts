@@ -118,7 +118,10 @@ export class LayeredStorage implements Storage {
     return [...swept, ...(await this.#store.recover())];
   }
 
-  async prepare({ sandbox, image, quotaBytes, ownIds, isFleeting = false }: PrepareRequest, signal: AbortSignal): Promise<Rootfs> {
+  async prepare(
+    { sandbox, image, quotaBytes, ownIds, isFleeting = false }: PrepareRequest,
+    signal: AbortSignal,
+  ): Promise<Rootfs> {
     return this.#turns.take(sandbox, signal, async () => {
       await this.#open();
       if (!this.#pool.has(this.#pool.rootfs(sandbox))) {
