@@ -100,14 +100,15 @@ async function measure(report: Report, builders: readonly Builder[], base: strin
   const full = new Map<Builder, number[]>(builders.map((builder) => [builder, []]));
   for (let round = 0; round < rounds; round += 1) {
     // With it every step is one that was never done.
-    writeFileSync(join(context, 'inputs', 'packages', 'round'), `${process.pid} ${round}`);
-    for (const builder of builders) full.get(builder)?.push(await timed(builder, planOn(base, steps), context));
+    writeFileSync(join(context, 'inputs', 'packages', 'round'), `${round}`);
+    const plan = planOn(base, steps, round);
+    for (const builder of builders) full.get(builder)?.push(await timed(builder, plan, context));
   }
   for (const builder of builders) {
     const last: number[] = [];
     for (let round = 0; round < lastRounds; round += 1) {
       const changed = [...steps.slice(0, -1), `echo settings ${round} > settings`];
-      last.push(await timed(builder, planOn(base, changed), context));
+      last.push(await timed(builder, planOn(base, changed, rounds - 1), context));
     }
     report.metric(`build.${builder.name}.full_ms`, median(full.get(builder) ?? []));
     report.metric(`build.${builder.name}.last_step_ms`, median(last));
@@ -133,7 +134,9 @@ async function build(builder: Builder, plan: ResolvedImagePlan, context: string 
   return await builder.build({ plan, owner, context, rules: open, signal: never, tell });
 }
 
-function planOn(base: string, setup: readonly string[]): ResolvedImagePlan {
+/** `content` stands for what is in the build context: a plan names that by a digest. */
+function planOn(base: string, setup: readonly string[], content = 0): ResolvedImagePlan {
+  const digest = `sha256:${String(content).padStart(64, '0')}`;
   return {
     version: resolvedImagePlanVersion,
     platform: { os: 'linux', architecture: process.arch === 'arm64' ? 'arm64' : 'amd64' },
@@ -146,7 +149,7 @@ function planOn(base: string, setup: readonly string[]): ResolvedImagePlan {
       ...{ id: `s${index}`, shell: 'sh' as const, user: 'root' },
       ...{ workingDirectory: '/workspace', run },
     })),
-    inputs: [{ id: 'packages', purpose: 'config', kind: 'folder', mountPath: '/packages', digest: base }],
+    inputs: [{ id: 'packages', purpose: 'config', kind: 'folder', mountPath: '/packages', digest }],
     labels: {},
   };
 }

@@ -9,6 +9,7 @@ import { execBenchmark } from './exec.ts';
 import { guestBenchmark } from './guest.ts';
 import { idleBenchmark } from './idle.ts';
 import { previewBenchmark } from './preview.ts';
+import { registryBenchmark } from './registry.ts';
 import { Report } from './report.ts';
 import { routeBenchmark } from './route.ts';
 import { specBenchmark } from './spec.ts';
@@ -34,6 +35,7 @@ const benchmarks = [
   egressBenchmark,
   idleBenchmark,
   previewBenchmark,
+  registryBenchmark,
   buildBenchmark,
 ];
 

@@ -33,6 +33,7 @@ const needed = {
     { package: 'umoci', program: 'umoci', why: 'images are made and unpacked by another program than ours' },
     { package: 'docker.io', program: 'dockerd', why: 'the docker driver is tested on a real engine' },
     { package: 'podman', program: 'podman', why: 'the podman driver is tested on a real engine' },
+    { package: 'openssh-server', file: '/usr/sbin/sshd', why: 'an engine behind ssh is reached through a real one' },
     { package: 'postgresql', program: 'initdb', why: 'the store is tested on a real Postgres' },
   ],
   bench: [],

@@ -241,5 +241,6 @@ function removeFolder(folder: string): void {
   const mounted = readFileSync('/proc/self/mountinfo', 'utf8').split('\n');
   const points = mounted.map((line) => line.split(' ')[4] ?? '').filter((point) => point.startsWith(`${folder}/`));
   for (const point of points.sort().reverse()) execFileSync('umount', ['-l', point]);
-  rmSync(folder, { recursive: true, force: true });
+  // Sandboxes may have made trees deeper than any path.
+  execFileSync('rm', ['-rf', '--one-file-system', folder]);
 }

@@ -32,6 +32,21 @@ export function describeLayered(kind: LayeredKind): void {
       for (const one of made.splice(0)) await one.close();
     });
 
+    test('tells which images its files stand on, for as long as a sandbox or a snapshot does', async () => {
+      const { storage, image } = await open();
+      const [sandbox, snapshot] = [newId('sandbox'), newId('snapshot')];
+      const named = async () => (await storage.images?.(never()))?.map(({ digest, layers }) => ({ digest, layers }));
+      const own = { digest: image.digest, layers: image.layers };
+      expect(await named()).toEqual([]);
+      await storage.prepare({ sandbox, image }, never());
+      expect(await named()).toEqual([own]);
+      await storage.snapshot(sandbox, snapshot, never());
+      await storage.destroy(sandbox, never());
+      expect(await named()).toEqual([own]);
+      await storage.removeSnapshot(snapshot, never());
+      expect(await named()).toEqual([]);
+    });
+
     test('a rollback keeps owners, modes, links, deleted files and emptied folders as they were', async () => {
       const { storage, image } = await open();
       const [sandbox, snapshot] = [newId('sandbox'), newId('snapshot')];

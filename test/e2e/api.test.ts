@@ -34,6 +34,8 @@ const make = async (change: object = {}) => (await as('use', 'POST', '/v1/sandbo
 /** Answers of success, of what is not there, and of a backend that runs nothing, which the fake is. */
 const fairStatuses = [200, 201, 202, 404, 409, 410, 501];
 
+const noDigest = `sha256:${'0'.repeat(64)}`;
+
 /** A request for each route that is right in everything but, perhaps, who sends it. A new route must be added here. */
 const samples: Record<RouteName, (id: string) => { path: string; body?: unknown }> = {
   'sandbox.create': () => ({ path: '/v1/sandboxes', body: {} }),
@@ -82,6 +84,16 @@ const samples: Record<RouteName, (id: string) => { path: string; body?: unknown 
   'build.logs': (id) => ({ path: `/v1/builds/${id}/logs` }),
   'build.cancel': (id) => ({ path: `/v1/builds/${id}/cancel`, body: {} }),
   'attempt.get': (id) => ({ path: `/v1/attempts/${id}` }),
+  'image.list': () => ({ path: '/v1/images' }),
+  'image.get': () => ({ path: `/v1/images/${noDigest}` }),
+  'image.pull': () => ({ path: '/v1/images/pull', body: { reference: 'registry.example/x:y' } }),
+  'image.publish': () => ({ path: `/v1/images/${noDigest}/publish`, body: { to: 'registry.example/x:y' } }),
+  'image.delete': () => ({ path: `/v1/images/${noDigest}` }),
+  'image.gc': () => ({ path: '/v1/images/gc', body: {} }),
+  'image.tags': () => ({ path: '/v1/images/tags?repository=registry.example/x' }),
+  'image.manifest': () => ({ path: '/v1/images/manifest?reference=registry.example/x:y' }),
+  'image.unpublish': () => ({ path: '/v1/images/manifest?reference=registry.example/x:y' }),
+  'image.extensions': () => ({ path: '/v1/images/extensions?repository=registry.example/x' }),
   'pool.list': () => ({ path: '/v1/pools' }),
   'pool.set': () => ({ path: '/v1/pools/blank', body: { min: 0, max: 1 } }),
   'route.explain': () => ({ path: '/v1/routes/explain', body: {} }),

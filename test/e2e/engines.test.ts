@@ -1,9 +1,12 @@
 import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Caisson, type SandboxHandle } from '@caisson/sdk';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { namesOf } from '../../packages/server/src/drivers/docker/instance-name.ts';
 import { skip } from '../conformance/skips.ts';
+import { startRegistry } from '../images/real-registry.ts';
 import { type RealEngine, startEngine, whyNoEngine } from '../real-engine.ts';
 import { slowness } from '../slowness.ts';
 import { type TestServer, testServer } from './server.ts';
@@ -24,7 +27,7 @@ describe.each(['docker', 'podman'] as const)('a server on %s', (name) => {
     if (missing !== undefined) return;
     real = await startEngine(name);
     const engines = { dockerHost: real.host, podmanHost: real.host };
-    server = await testServer({ drivers: [name], engines, reconcileSeconds: 0.3 });
+    server = await testServer({ drivers: [name], engines, reconcileSeconds: 0.3, imageLimits: { graceMs: 0 } });
     caisson = new Caisson({ baseUrl: server.url });
   }, 60_000 * slowness);
   afterAll(async () => {
@@ -76,6 +79,41 @@ describe.each(['docker', 'podman'] as const)('a server on %s', (name) => {
     const filters = JSON.stringify({ reference: ['localhost/caisson/*'] });
     await expect.poll(() => count('/images/json', { filters }), { timeout: 10_000 * slowness }).toBe(0);
   });
+
+  test.runIf(name === 'docker')(
+    'runs what was published, and loses what it was given when nothing uses it',
+    async () => {
+      const archive = join(server.folder, 'tools.tar');
+      const saved = await real.engine.call<Buffer>('GET', '/images/localhost/tools:latest/get', { signal: never });
+      writeFileSync(archive, saved.body);
+      const target = { os: { family: 'image', reference: `docker-archive:${archive}` } };
+      const sandbox = await make({ spec: { ...spec, target } });
+      const [image] = await caisson.images.list({ all: true });
+      const digest = image?.digest ?? '';
+      const given = `/images/localhost/caisson/image:${digest.replace(':', '-')}/json`;
+      const isGiven = async () =>
+        (await real.engine.call('GET', given, { accept: [404], signal: never })).status === 200;
+      const scratch = mkdtempSync(join(tmpdir(), 'caisson-engine-registry-'));
+      const registry = await startRegistry(scratch);
+      try {
+        const published = await caisson.images.publish(digest, `${registry.host}/tools:one`);
+        const pulled = `${registry.host}/tools@${published.digest}`;
+        const query = { fromImage: `${registry.host}/tools`, tag: published.digest };
+        await real.engine.call('POST', '/images/create', { query, withinMs: 60_000 * slowness, signal: never });
+        const docker = ['--host', real.host, 'run', '--rm', '--network', 'none', pulled, 'sh', '-c', 'echo ran'];
+        expect(execFileSync('/usr/bin/docker', docker, { encoding: 'utf8' })).toBe('ran\n');
+      } finally {
+        await registry.stop();
+        rmSync(scratch, { recursive: true });
+      }
+      // The record goes, and the engine keeps what a container of it uses.
+      expect(await caisson.images.gc({ unusedSeconds: 0 })).toMatchObject({ images: [digest], backendImages: 0 });
+      expect(await isGiven()).toBe(true);
+      await sandbox.destroy();
+      expect(await caisson.images.gc({ unusedSeconds: 0 })).toMatchObject({ backendImages: 1 });
+      expect(await isGiven()).toBe(false);
+    },
+  );
 
   test('stops, keeps its files, and starts again with them', async () => {
     const sandbox = await make({ spec: persistent });

@@ -1,4 +1,4 @@
-import { readdirSync, rmSync } from 'node:fs';
+import { readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { NetworkRules } from '@caisson/contract';
 import { type ResolvedImagePlan, resolvedImagePlanVersion } from '@caisson/workspace-composition';
@@ -60,9 +60,16 @@ export class BuildWorld {
   }
 
   async close(): Promise<void> {
+    const runtime = this.#plane && this.#runtimeFolder();
     await this.stop();
     unmountPoolOf(this.folder);
-    rmSync(this.folder, { recursive: true, force: true });
+    // A room that is still mounted keeps it from being removed.
+    if (runtime !== undefined) rmdirSync(join(runtime, 'rootfs'));
+    for (const folder of [runtime, this.folder]) if (folder) rmSync(folder, { recursive: true, force: true });
+  }
+
+  #runtimeFolder(): string {
+    return join('/run/caisson', this.control.store.installation);
   }
 
   /** A plan on Debian with these setup steps. */
@@ -110,7 +117,7 @@ export class BuildWorld {
 
   /** What there is of rooms and of half-made layers; nothing when no build runs. */
   remains(): string[] {
-    const runtime = join('/run/caisson', this.control.store.installation);
+    const runtime = this.#runtimeFolder();
     const places = [
       join(this.folder, 'images', 'making'),
       join(this.folder, 'storage', 'rootfs'),

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 export interface TroubledRegistry {
   readonly host: string;
   /** Method, path, and the secret that came with it. */
-  readonly asked: { path: string; authorization: string | undefined; range: string | undefined }[];
+  readonly asked: { method: string; path: string; authorization: string | undefined; range: string | undefined }[];
   stop(): Promise<void>;
 }
 
@@ -15,7 +15,7 @@ export async function startTroubled(behind: string, trouble: Trouble): Promise<T
   const asked: TroubledRegistry['asked'] = [];
   const server = createServer((incoming, response) => {
     const { authorization, range } = incoming.headers;
-    asked.push({ path: incoming.url ?? '', authorization, range });
+    asked.push({ method: incoming.method ?? '', path: incoming.url ?? '', authorization, range });
     trouble(incoming, response, () => passOn(behind, incoming, response));
   });
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
@@ -30,12 +30,16 @@ export async function startTroubled(behind: string, trouble: Trouble): Promise<T
   };
 }
 
+/** The registry hears the name that it was asked by, so that the addresses it gives lead here again. */
 function passOn(host: string, incoming: IncomingMessage, response: ServerResponse): void {
   const { authorization: _, ...headers } = incoming.headers;
-  const onward = request(`http://${host}${incoming.url}`, { headers: { ...headers, host } }, (answer) => {
+  const { method } = incoming;
+  const onward = request(`http://${host}${incoming.url}`, { method, headers }, (answer) => {
     response.writeHead(answer.statusCode ?? 500, answer.headers);
     answer.pipe(response);
   });
   onward.on('error', () => response.destroy());
-  onward.end();
+  incoming.on('error', () => onward.destroy());
+  response.on('close', () => onward.destroy());
+  incoming.pipe(onward);
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'vitest';
-import type { Attacked } from './sandbox-world.ts';
+import type { Confined } from './sandbox-world.ts';
 
 const mebibyte = 1024 * 1024;
 
@@ -15,7 +15,7 @@ function residentBytes(pid: number): number {
  * A program writes as much as it can to a reader that stands still in between. It must wait: neither the guest nor the
  * server may keep what nobody reads. Every byte arrives, in order.
  */
-export async function floodSlowReader(sandbox: Attacked, totalBytes: number, pauses: number): Promise<void> {
+export async function floodSlowReader(sandbox: Confined, totalBytes: number, pauses: number): Promise<void> {
   const before = process.memoryUsage.rss();
   const argv = ['/bin/sh', '-c', `yes 0123456 | head -c ${totalBytes}`];
   const writer = await sandbox.guest.processes.spawn({ argv });

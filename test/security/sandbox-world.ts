@@ -6,7 +6,7 @@ import { type Id, newId } from '@caisson/contract';
 import { type GuestClient, HostClient } from '@caisson/guest';
 import { normalizeUserWorkspaceSpec } from '@caisson/workspace-composition';
 import { buildGuest } from '../../packages/guest/build.mjs';
-import type { InstanceKey } from '../../packages/server/src/drivers/driver.ts';
+import type { Attaching, Driver, InstanceKey, Measuring } from '../../packages/server/src/drivers/driver.ts';
 import { InstanceFolder } from '../../packages/server/src/drivers/oci/instance-folder.ts';
 import { OciDriver } from '../../packages/server/src/drivers/oci/oci-driver.ts';
 import { unmountBelow } from '../../packages/server/src/storage/layered/mounts.ts';
@@ -28,6 +28,9 @@ export interface LaunchOptions {
 
 /** Where sandboxes are attacked, whoever starts them. */
 export interface AttackWorld {
+  /** On this machine, for files that nobody inside may get to. */
+  readonly folder: string;
+  readonly driver: Driver & Measuring & Attaching;
   launch(options?: Pick<LaunchOptions, 'memoryMiB' | 'pids'>): Promise<Confined>;
   close(): Promise<void>;
 }

@@ -12,6 +12,7 @@ import { addExec } from './commands/exec.ts';
 import { addFiles } from './commands/files.ts';
 import { addGet } from './commands/get.ts';
 import { addHealth } from './commands/health.ts';
+import { addImage } from './commands/image.ts';
 import { addCapabilities, addInspect, addReapStale } from './commands/inspect.ts';
 import { addKeys } from './commands/keys.ts';
 import { addList } from './commands/list.ts';
@@ -88,6 +89,7 @@ export function buildProgram(invocation: Invocation, screen: Screen, outcome: { 
   addPlan(program, context);
   addBuild(program, context);
   addAttempt(program, context);
+  addImage(program, context);
   addProfile(program, context);
   addPool(program, context);
   addRoute(program, context);

@@ -5,6 +5,8 @@ export * from './api/file-routes.ts';
 export * from './api/file-shape.ts';
 export * from './api/health-routes.ts';
 export * from './api/host-routes.ts';
+export * from './api/image-routes.ts';
+export * from './api/image-shape.ts';
 export * from './api/network-routes.ts';
 export * from './api/network-shape.ts';
 export * from './api/output-frame.ts';

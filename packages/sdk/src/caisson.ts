@@ -15,6 +15,7 @@ import { Connection } from './connection.ts';
 import { eventsOf, type ProjectEventOptions } from './events.ts';
 import { given } from './given.ts';
 import { Hosts } from './hosts.ts';
+import { Images } from './images.ts';
 import { Keys } from './keys.ts';
 import { Pools } from './pools.ts';
 import { Profiles } from './profiles.ts';
@@ -38,6 +39,7 @@ import type { CaissonOptions } from './transport.ts';
 export class Caisson {
   readonly sandboxes: Sandboxes;
   readonly snapshots: Snapshots;
+  readonly images: Images;
   readonly profiles: Profiles;
   readonly keys: Keys;
   readonly pools: Pools;
@@ -50,6 +52,7 @@ export class Caisson {
     this.#connection = new Connection(options);
     this.sandboxes = new Sandboxes(this.#connection);
     this.snapshots = new Snapshots(this.#connection, this.sandboxes);
+    this.images = new Images(this.#connection);
     this.profiles = new Profiles(this.#connection);
     this.keys = new Keys(this.#connection);
     this.pools = new Pools(this.#connection);

@@ -10,6 +10,7 @@ export {
   type CaissonEvent,
   type ChangeNetwork,
   type CheckedProfile,
+  type CollectedImages,
   type CreateSandbox,
   type Diff,
   type DiffItem,
@@ -27,6 +28,7 @@ export {
   type GrepMatch,
   type HostReport,
   hasCode,
+  type Image,
   type InstallationCapabilities,
   type JsonRouteName,
   type ListedPort,
@@ -40,8 +42,11 @@ export {
   type ProcessExit,
   type ProcessRecord,
   type Profile,
+  type PublishedImage,
   type ReapReport,
   type Reason,
+  type RegistryExtension,
+  type RegistryManifest,
   type RouteDecision,
   type RouteName,
   type Sandbox,
@@ -84,6 +89,7 @@ export type {
   WriteOptions,
 } from './files.ts';
 export type { Hosts, ReapOptions } from './hosts.ts';
+export type { Images, PublishOptions, RegistryOptions } from './images.ts';
 export type { Keys, NewKey } from './keys.ts';
 export type { Network } from './network.ts';
 export type { OutputChunk } from './output-cursor.ts';
@@ -94,6 +100,7 @@ export type { Ports } from './ports.ts';
 export type { Process, WaitOptions } from './process.ts';
 export type { Processes } from './processes.ts';
 export type { Profiles } from './profiles.ts';
+export type { ProgressOptions } from './progress-call.ts';
 export {
   type ActOptions,
   type PauseOptions,

@@ -10,6 +10,7 @@ import { FakeBackend } from './drivers/fake/fake-backend.ts';
 import { FakeDriver } from './drivers/fake/fake-driver.ts';
 import { OciDriver } from './drivers/oci/oci-driver.ts';
 import { Images } from './images/images.ts';
+import type { RegistryAccessOptions } from './images/registry/registry-access.ts';
 import { BackendImages, imaging } from './sandbox/backend-images.ts';
 import { Filesystems } from './sandbox/filesystems.ts';
 import { chooseStorage, type StorageWanted } from './storage-choice.ts';
@@ -43,6 +44,7 @@ export async function openBackends(
   wanted: readonly (string | Driver)[],
   storage?: StorageWanted,
   engines: Engines = {},
+  registries: RegistryAccessOptions = {},
 ): Promise<Backends> {
   const names = wanted.filter((one) => typeof one === 'string');
   const unknown = names.find((name) => !(driverNames as readonly string[]).includes(name));
@@ -59,7 +61,9 @@ export async function openBackends(
   };
   const drivers = [...new Set(wanted)].flatMap((one) => (typeof one === 'string' ? (make[one]?.() ?? []) : [one]));
   const needsImages = host !== undefined || drivers.some((driver) => imaging(driver) !== undefined);
-  const images = needsImages ? new Images({ folder: folder.file('images'), guestProgram: guestProgram() }) : undefined;
+  const images = needsImages
+    ? new Images({ ...registries, folder: folder.file('images'), guestProgram: guestProgram() })
+    : undefined;
   let filesystems: Filesystems | undefined;
   const never = new AbortController().signal;
   const close = async () => {

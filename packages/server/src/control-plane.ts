@@ -4,8 +4,11 @@ import { defaultDrivers, type Engines, guestProgram, openBackends } from './back
 import { Builds } from './builds/builds.ts';
 import type { DataFolder } from './data-folder.ts';
 import type { Driver } from './drivers/driver.ts';
+import { openImages } from './image-parts.ts';
 import type { Builder } from './images/builders/builder.ts';
 import type { NativeBuilder } from './images/builders/native/native-builder.ts';
+import type { CollectLimits } from './images/collect.ts';
+import type { RegistryAccessOptions } from './images/registry/registry-access.ts';
 import { Journal } from './network/journal.ts';
 import type { EgressLog } from './network/proxy/egress-gates.ts';
 import { SandboxRules } from './network/sandbox-rules.ts';
@@ -25,6 +28,7 @@ import { Guests } from './sandbox/guests.ts';
 import { HostReports } from './sandbox/host-reports.ts';
 import { Idle } from './sandbox/idle.ts';
 import { ImageChoice } from './sandbox/image-choice.ts';
+import type { ImageCatalog } from './sandbox/images/image-catalog.ts';
 import { InFlight } from './sandbox/in-flight.ts';
 import { Networks } from './sandbox/networks.ts';
 import { Plans } from './sandbox/plans.ts';
@@ -76,6 +80,10 @@ export interface ControlPlaneOptions {
   readonly builds?: { readonly atOnce?: number | undefined; readonly maxPerTenant?: number | undefined } | undefined;
   /** What brings repositories, folders and archives. */
   readonly sources?: SourcesPort | undefined;
+  /** Which registries are asked, and as whom. */
+  readonly registries?: RegistryAccessOptions | undefined;
+  /** What stays of images that nothing uses. */
+  readonly imageLimits?: Partial<CollectLimits> | undefined;
   /** The way out of sandboxes. */
   readonly egress?: EgressSettings | undefined;
   /** What it may take, where it is the one of this server. */
@@ -105,6 +113,7 @@ export interface ControlPlane {
   readonly reconciler: Reconciler;
   readonly plans: Plans;
   readonly builds: Builds;
+  readonly images: ImageCatalog;
   readonly pools: WarmPools;
   readonly hosts: HostReports;
   readonly stale: Stale;
@@ -161,7 +170,14 @@ async function assemble(
   await store.idempotency.prune();
   await store.toolCalls.prune();
   const wanted = options.drivers ?? defaultDrivers;
-  const backends = await openBackends(folder, store.installation, wanted, options.storage, options.engines);
+  const backends = await openBackends(
+    folder,
+    store.installation,
+    wanted,
+    options.storage,
+    options.engines,
+    options.registries,
+  );
   undo.push(() => backends.close());
   const { drivers, filesystems, images, backendImages } = backends;
   const routing = await openRouting(folder, store, drivers, host, filesystems);
@@ -285,6 +301,14 @@ async function assemble(
   });
   const stale = new Stale({ work, runner, sandboxes, reconciler, drivers });
   await builds.open(builder);
+  const { images: catalog, stop } = openImages({
+    store,
+    secrets,
+    backends,
+    limits: options.imageLimits,
+    log: options.log,
+  });
+  undo.push(stop);
   const keys = new Keys(store);
   const attachments = new Attachments();
   return {
@@ -305,6 +329,7 @@ async function assemble(
     reconciler,
     plans,
     builds,
+    images: catalog,
     pools,
     hosts,
     stale,

@@ -1,10 +1,11 @@
 /*
- * talk SOCKET COUNT: opens COUNT connections to a unix socket. The first says what comes on stdin and what it is answered
+ * talk SOCKET COUNT: opens COUNT connections to a unix socket; one whose name begins with @ has no file. The first says what comes on stdin and what it is answered
  * goes to stdout, until it is closed. With COUNT above one nothing is said: they stay open, and whichever is closed is
  * opened again, for ever.
  */
 #include <errno.h>
 #include <poll.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +18,13 @@ enum { most = 256 };
 static int dial(const char *path) {
   struct sockaddr_un address = {.sun_family = AF_UNIX};
   strncpy(address.sun_path, path, sizeof address.sun_path - 1);
+  socklen_t size = sizeof address;
+  if (path[0] == '@') {
+    address.sun_path[0] = 0;
+    size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path));
+  }
   int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-  if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) == 0) return fd;
+  if (fd >= 0 && connect(fd, (struct sockaddr *)&address, size) == 0) return fd;
   int error = errno;
   close(fd);
   errno = error;

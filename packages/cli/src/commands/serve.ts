@@ -13,6 +13,9 @@ interface ServeOptions {
   readonly zfsDataset?: string;
   readonly egressOpen?: string[];
   readonly egressRoots?: string;
+  readonly registry?: string[];
+  readonly defaultRegistry?: string;
+  readonly registryCredentials?: string;
   readonly listen?: string[];
   readonly data?: string;
   readonly database?: string;
@@ -79,6 +82,16 @@ export function addServe(parent: Command, context: CommandContext): void {
       'a collector that takes OTLP over HTTP: traces go there (or OTEL_EXPORTER_OTLP_ENDPOINT)',
       parseUrl,
     )
+    .option(
+      '--registry <host>',
+      'a registry that may be asked for images; may be repeated; any otherwise (or CAISSON_REGISTRIES)',
+      collect,
+    )
+    .option('--default-registry <host>', 'where images are that name no registry (or CAISSON_DEFAULT_REGISTRY)')
+    .option(
+      '--registry-credentials <file>',
+      'credentials of registries, as `docker login` writes them (or CAISSON_REGISTRY_CREDENTIALS)',
+    )
     .option('--destroy-on-exit', 'destroy all sandboxes at the end instead of leaving them running')
     .option('--max-sandboxes <count>', 'how many sandboxes there may be on this host', parseCount)
     .option('--max-per-tenant <count>', 'how many sandboxes a tenant may have', parseCount)
@@ -119,6 +132,11 @@ async function serve(options: ServeOptions, { invocation, screen }: CommandConte
         options.otlpEndpoint ??
         (env.OTEL_EXPORTER_OTLP_ENDPOINT ? parseUrl(env.OTEL_EXPORTER_OTLP_ENDPOINT) : undefined),
       headers: headersIn(env.OTEL_EXPORTER_OTLP_HEADERS),
+    },
+    registries: {
+      registries: options.registry ?? namesIn(env.CAISSON_REGISTRIES),
+      defaultRegistry: options.defaultRegistry ?? (env.CAISSON_DEFAULT_REGISTRY || undefined),
+      credentialsFile: options.registryCredentials ?? (env.CAISSON_REGISTRY_CREDENTIALS || undefined),
     },
     allowHosts: options.allowHost ?? [],
     previewDomains: options.previewDomain ?? namesIn(env.CAISSON_PREVIEW_DOMAIN),

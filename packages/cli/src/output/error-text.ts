@@ -35,7 +35,13 @@ function block(name: string, lines: readonly string[]): string[] {
   return lines.length === 0 ? [] : [`  ${name}:`, ...lines.map((line) => `    ${cut(line)}`)];
 }
 
+/** What a backend said, or could not do, reads as a sentence; anything else is shown as it is. */
 function compact(value: unknown): string {
+  const { driver, host, path, message } = (value ?? {}) as Record<string, unknown>;
+  if (typeof driver === 'string' && typeof message === 'string') {
+    const where = typeof host === 'string' && host !== '' ? `${driver} on ${host}` : driver;
+    return cut(printable(`${where}: ${message}${typeof path === 'string' ? ` (${path})` : ''}`));
+  }
   return cut(printable(JSON.stringify(value) ?? ''));
 }
 

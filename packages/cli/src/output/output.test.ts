@@ -176,3 +176,14 @@ test('a moving line is never longer than the terminal is wide', async () => {
   expect(lines.length).toBeGreaterThan(5);
   expect(Math.max(...lines.map((line) => line.length))).toBeLessThan(40);
 });
+
+test('why each backend cannot serve is one sentence each', () => {
+  const candidates = [
+    { driver: 'docker', host: 'vm', reason: 'unsupported-os', path: 'target.os', message: 'it has no such thing' },
+    { driver: 'podman', host: 'vm', reason: 'circuit_open', path: null, message: 'it is left alone' },
+  ];
+  const error = new CaissonError('no_route', 'no backend can serve this', { context: { candidates } });
+  expect(errorText(error)).toContain(
+    '  candidates:\n    docker on vm: it has no such thing (target.os)\n    podman on vm: it is left alone\n',
+  );
+});

@@ -2,6 +2,7 @@ import { buildRoutes } from './build-routes.ts';
 import { fileRoutes } from './file-routes.ts';
 import { healthRoutes } from './health-routes.ts';
 import { hostRoutes } from './host-routes.ts';
+import { imageRoutes } from './image-routes.ts';
 import { networkRoutes } from './network-routes.ts';
 import { planRoutes } from './plan-routes.ts';
 import { poolRoutes } from './pool-routes.ts';
@@ -29,6 +30,7 @@ export const routes = {
   ...portRoutes,
   ...planRoutes,
   ...buildRoutes,
+  ...imageRoutes,
   ...poolRoutes,
   ...profileRoutes,
   ...routeRoutes,

@@ -114,6 +114,21 @@ export const componentErrors = {
     'The image is not valid',
     'Its content is not what its digest or its format promises; build or push it again.',
   ),
+  image_in_use: row(
+    'conflict',
+    'The image is in use',
+    'Destroy the sandboxes and snapshots that stand on it; `caisson image gc` removes what nothing uses.',
+  ),
+  images_not_available: row(
+    'not_supported',
+    'This server keeps no images',
+    'Start it with a driver that needs them, such as `oci`.',
+  ),
+  image_not_portable: row(
+    'not_supported',
+    'The image cannot leave this machine',
+    'It shows folders of the machine; take a distribution or an image as its base.',
+  ),
   image_too_large: row(
     'invalid',
     'The image is larger than it may be',

@@ -9,6 +9,7 @@ import type { ProfileCatalog } from '../profiles/catalog.ts';
 import type { Attachments } from '../sandbox/attachments.ts';
 import type { Guests } from '../sandbox/guests.ts';
 import type { HostReports } from '../sandbox/host-reports.ts';
+import type { ImageCatalog } from '../sandbox/images/image-catalog.ts';
 import type { Networks } from '../sandbox/networks.ts';
 import type { Plans } from '../sandbox/plans.ts';
 import type { WarmPools } from '../sandbox/pools/warm-pools.ts';
@@ -47,6 +48,7 @@ export interface ApiContext {
   readonly ports: SharedPorts;
   readonly plans: Plans;
   readonly builds: Builds;
+  readonly images: ImageCatalog;
   readonly pools: WarmPools;
   readonly hosts: HostReports;
   readonly stale: Stale;

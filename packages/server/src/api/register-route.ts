@@ -12,6 +12,7 @@ import { healthHandlers } from './health-handlers.ts';
 import { hostHandlers } from './host-handlers.ts';
 import type { HttpOptions } from './http-options.ts';
 import { idempotentRequest, runOnce } from './idempotent.ts';
+import { imageHandlers } from './image-handlers.ts';
 import { networkHandlers } from './network-handlers.ts';
 import { parseRequest } from './parse-request.ts';
 import { planHandlers } from './plan-handlers.ts';
@@ -43,6 +44,7 @@ const handlers: Handlers = {
   ...networkHandlers,
   ...planHandlers,
   ...buildHandlers,
+  ...imageHandlers,
   ...poolHandlers,
   ...hostHandlers,
   ...healthHandlers,

@@ -207,6 +207,8 @@ export interface Imaging {
   findImage(reference: string, signal: AbortSignal): Promise<BackendImage | undefined>;
   /** Gives the backend an image: an archive as `docker save` writes it, which names its own tag. */
   loadImage(archive: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void>;
+  /** Removes what it was given. Answers false while something of the backend uses it; what is not there is removed. */
+  removeImage?(reference: string, signal: AbortSignal): Promise<boolean>;
 }
 
 export interface BackendImage {

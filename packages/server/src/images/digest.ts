@@ -1,4 +1,5 @@
 import { createHash, type Hash } from 'node:crypto';
+import { basename } from 'node:path';
 import { CaissonError } from '@caisson/contract';
 
 /** What content is named by: `sha256:` and its digits. Only this algorithm is in use, and only it is taken. */
@@ -16,6 +17,11 @@ export function digestEnd(hash: Hash): string {
 export function digestFileName(digest: string): string {
   if (!digestPattern.test(digest)) throw new CaissonError('image_invalid', `${cut(digest)} is not a digest`);
   return digest.replace(':', '-');
+}
+
+/** The digest that the folder of a layer is named by. */
+export function layerOfFolder(folder: string): string {
+  return basename(folder).replace('-', ':');
 }
 
 export function short(digest: string): string {

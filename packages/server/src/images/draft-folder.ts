@@ -18,7 +18,7 @@ export class DraftFolder {
 
   /** Layers keep set-id programs: nobody but root may even look into the folder. */
   async open(): Promise<void> {
-    for (const name of ['layers', 'images', 'bases', 'making'])
+    for (const name of ['layers', 'images', 'bases', 'packed', 'blobs', 'facts', 'given', 'making'])
       await mkdir(join(this.path, name), { recursive: true, mode: 0o700 });
   }
 

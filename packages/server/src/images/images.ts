@@ -4,14 +4,16 @@ import type { ImageLayers } from '../storage/storage.ts';
 import { defaultBounds, type ImageBounds } from './bounds.ts';
 import { checkWays } from './check-ways.ts';
 import { findRelease } from './debian/releases.ts';
-import { digestOf, digestPattern } from './digest.ts';
+import { digestOf, digestPattern, layerOfFolder } from './digest.ts';
 import { DraftFolder } from './draft-folder.ts';
-import { ImageRecords } from './image-records.ts';
+import { ImageRecords, useEveryMs } from './image-records.ts';
+import { InUse } from './in-use.ts';
 import { Layers } from './layers.ts';
 import { readImage } from './oci/content.ts';
 import type { ImageSettings } from './oci/image-settings.ts';
-import { parseReference, type RegistryReference } from './reference.ts';
-import { type RegistryCredential, type RegistryCredentials, readCredentialsFile } from './registry/credentials.ts';
+import { parseReference } from './reference.ts';
+import type { RegistryCredentials } from './registry/credentials.ts';
+import { RegistryAccess, type RegistryAccessOptions } from './registry/registry-access.ts';
 import { RegistryClient } from './registry/registry-client.ts';
 import { RegistrySource } from './registry/registry-source.ts';
 import { SharedWork } from './shared-work.ts';
@@ -35,6 +37,10 @@ export interface BaseImage extends ImageLayers {
   readonly binds?: readonly { readonly source: string; readonly target: string }[];
   /** Of an image from a registry: the reference with the digest that its tag had. */
   readonly pinned?: string;
+  /** When it was made or fetched. */
+  readonly madeAt?: string;
+  /** How each layer came to be, lowest first, where its builder tells. */
+  readonly history?: readonly string[];
 }
 
 /** An image of a registry, by the digest that its reference has now. */
@@ -44,17 +50,11 @@ export interface PinnedImage {
   readonly digest: string;
 }
 
-export interface ImagesOptions {
+export interface ImagesOptions extends RegistryAccessOptions {
   /** `<data>/images`. */
   readonly folder: string;
   /** The path of `caisson-guest`, which unpacks. */
   readonly guestProgram: string;
-  /** A file as `docker login` writes it. Every caller's images are fetched with it. */
-  readonly credentialsFile?: string;
-  /** The host of references that name none. */
-  readonly defaultRegistry?: string;
-  /** The hosts that may be asked; undefined: any. A server for several tenants should name them. */
-  readonly registries?: readonly string[];
   /** Where images of the machine may lie; undefined: anywhere. A server for several tenants should name them. */
   readonly localFolders?: readonly string[];
   readonly bounds?: Partial<ImageBounds>;
@@ -72,6 +72,8 @@ export interface ResolveOptions {
  *   layers/<algorithm>-<hex>/   unpacked once, named by the digest of their tar, shared by all images
  *   images/<digest>.json        what is known of an image: its layers and its config
  *   bases/<key>.json            which image was made for a base that is built here
+ *   packed/, blobs/             layers as registries keep them
+ *   facts/                      how large layers are
  *   making/                     what is not whole yet
  *
  * Laws
@@ -80,6 +82,8 @@ export interface ResolveOptions {
  * 3. A failure is one CaissonError, and leaves nothing in `making/`.
  */
 export class Images {
+  /** Which registries are asked, and as whom. */
+  readonly access: RegistryAccess;
   readonly #options: ImagesOptions;
   readonly #workshop: Workshop;
   readonly #working = new SharedWork<BaseImage>();
@@ -87,10 +91,12 @@ export class Images {
   constructor(options: ImagesOptions) {
     const bounds = { ...defaultBounds, ...options.bounds };
     const drafts = new DraftFolder(resolve(options.folder));
-    const layers = new Layers(drafts, options.guestProgram, bounds);
-    const records = new ImageRecords(drafts, (diffId) => layers.has(diffId));
+    const inUse = new InUse();
+    const layers = new Layers(drafts, options.guestProgram, bounds, inUse);
+    const records = new ImageRecords(drafts, inUse, (diffId) => layers.isThere(diffId));
     this.#options = options;
-    this.#workshop = { drafts, layers, records, bounds };
+    this.#workshop = { drafts, layers, records, bounds, inUse };
+    this.access = new RegistryAccess(options);
   }
 
   async resolve(os: Os, options: ResolveOptions): Promise<BaseImage> {
@@ -125,7 +131,7 @@ export class Images {
     const { bounds } = this.#workshop;
     if (reference.kind !== 'registry') return undefined;
     const { host, repository } = reference;
-    const client = new RegistryClient({ host, repository, credential: await this.#credential(reference, {}) });
+    const client = new RegistryClient({ host, repository, credential: await this.access.credential(host) });
     const source = new RegistrySource(client, reference, bounds);
     const { rootDigest } = await readImage(source, text, bounds, signal);
     return { kind: 'registry', reference: `${host}/${repository}:${reference.tag}`, digest: rootDigest };
@@ -135,6 +141,19 @@ export class Images {
   async workshop(): Promise<Workshop & { readonly guestProgram: string }> {
     await this.#workshop.drafts.open();
     return { ...this.#workshop, guestProgram: this.#options.guestProgram };
+  }
+
+  /** Whether all of an image is still here, for whoever is about to use what it was given before. */
+  async has({ digest, layers }: ImageLayers): Promise<boolean> {
+    const { inUse, layers: kept, records } = this.#workshop;
+    const isRecent = Date.now() - inUse.lastTouched(digest) < useEveryMs;
+    if (!isRecent) return (await records.read(digest)) !== undefined;
+    return layers.every((folder) => kept.has(layerOfFolder(folder)));
+  }
+
+  /** Keeps an image against being collected, until the answer is called. */
+  hold(image: ImageLayers): () => void {
+    return this.#workshop.inUse.hold(namesOf(image));
   }
 
   /** Removes what a killed process left half-made. Called before anything else. */
@@ -187,17 +206,11 @@ export class Images {
     const { defaultRegistry, localFolders } = this.#options;
     const reference = parseReference(text, defaultRegistry);
     if (reference.kind !== 'registry') return localImage(text, reference, localFolders, work);
-    return registryImage(text, reference, await this.#credential(reference, given), work);
+    return registryImage(text, reference, await this.access.credential(reference.host, given), work);
   }
+}
 
-  /** Only for a registry that may be asked. */
-  async #credential({ host }: RegistryReference, given: RegistryCredentials): Promise<RegistryCredential | undefined> {
-    const { credentialsFile, registries } = this.#options;
-    if (registries !== undefined && !registries.includes(host))
-      throw new CaissonError('registry_failed', `the registry ${host} is not one that this server asks`, {
-        hint: `It asks ${registries.join(', ') || 'none'}.`,
-      });
-    const kept = credentialsFile === undefined ? {} : await readCredentialsFile(credentialsFile);
-    return given[host] ?? kept[host];
-  }
+/** What an image is known by: its own digest, and those of its layers. */
+export function namesOf({ digest, layers }: ImageLayers): string[] {
+  return [digest, ...layers.map(layerOfFolder)];
 }

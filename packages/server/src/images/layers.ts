@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdir } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CaissonError } from '@caisson/contract';
 import type { ImageBounds } from './bounds.ts';
 import { decompressed } from './decompress.ts';
 import { digestEnd, digestFileName, short } from './digest.ts';
 import type { DraftFolder } from './draft-folder.ts';
+import type { InUse } from './in-use.ts';
 import { SharedWork } from './shared-work.ts';
 import { type UnpackCounts, unpackTar } from './unpack.ts';
 
@@ -26,9 +27,11 @@ export class Layers {
   readonly #drafts: DraftFolder;
   readonly #guestProgram: string;
   readonly #bounds: ImageBounds;
+  readonly #inUse: InUse;
   readonly #working = new SharedWork<Layer>();
 
-  constructor(drafts: DraftFolder, guestProgram: string, bounds: ImageBounds) {
+  constructor(drafts: DraftFolder, guestProgram: string, bounds: ImageBounds, inUse: InUse) {
+    this.#inUse = inUse;
     this.#drafts = drafts;
     this.#guestProgram = guestProgram;
     this.#bounds = bounds;
@@ -38,8 +41,18 @@ export class Layers {
     return join(this.#drafts.path, 'layers', digestFileName(diffId));
   }
 
+  /** Whoever asks may be about to use it: for a while it is not collected. */
   has(diffId: string): boolean {
+    this.#inUse.touch(diffId);
+    return this.isThere(diffId);
+  }
+
+  isThere(diffId: string): boolean {
     return existsSync(this.folderOf(diffId));
+  }
+
+  factsOf(diffId: string): string {
+    return join(this.#drafts.path, 'facts', `${digestFileName(diffId)}.json`);
   }
 
   /** The layer of this diff id; its archive, compressed or not, is only opened when it is not there. */
@@ -49,31 +62,42 @@ export class Layers {
     signal: AbortSignal,
   ): Promise<Layer> {
     const folder = this.folderOf(diffId);
-    if (existsSync(folder)) return { diffId, folder };
+    if (this.has(diffId)) return { diffId, folder };
     return this.#working.run(diffId, { signal }, (shared) => this.add(open(shared), shared, diffId));
   }
 
-  /** Unpacks an archive whose diff id is not known before its end. With `expected` it must be that one. */
+  /**
+   * Unpacks an archive whose diff id is not known before its end. With `expected` it must be that one. From the moment it
+   * is in its place until it is given it is held; whoever gets it goes on from there.
+   */
   async add(archive: AsyncIterable<Uint8Array>, signal: AbortSignal, expected?: string): Promise<Layer> {
-    return this.#drafts.use(async (draft) => {
-      const tree = join(draft, 'tree');
-      await mkdir(tree, { mode: 0o755 });
-      const hash = createHash('sha256');
-      const counts = await unpackTar(hashed(decompressed(archive), hash), tree, {
-        guestProgram: this.#guestProgram,
-        maxBytes: this.#bounds.layerBytes,
-        maxEntries: this.#bounds.layerEntries,
-        signal,
-      });
-      const diffId = digestEnd(hash);
-      if (expected !== undefined && diffId !== expected)
-        throw new CaissonError('image_invalid', `the layer ${short(expected)} unpacks to ${short(diffId)}`, {
-          context: { expected, found: diffId },
+    let release = () => {};
+    try {
+      return await this.#drafts.use(async (draft) => {
+        const tree = join(draft, 'tree');
+        await mkdir(tree, { mode: 0o755 });
+        const hash = createHash('sha256');
+        const counts = await unpackTar(hashed(decompressed(archive), hash), tree, {
+          guestProgram: this.#guestProgram,
+          maxBytes: this.#bounds.layerBytes,
+          maxEntries: this.#bounds.layerEntries,
+          signal,
         });
-      const folder = this.folderOf(diffId);
-      await this.#drafts.place(tree, folder);
-      return { diffId, folder, counts };
-    });
+        const diffId = digestEnd(hash);
+        if (expected !== undefined && diffId !== expected)
+          throw new CaissonError('image_invalid', `the layer ${short(expected)} unpacks to ${short(diffId)}`, {
+            context: { expected, found: diffId },
+          });
+        release = this.#inUse.hold([diffId]);
+        const folder = this.folderOf(diffId);
+        await this.#drafts.place(tree, folder);
+        // Only how large it is, which can be found out again.
+        await writeFile(this.factsOf(diffId), JSON.stringify({ bytes: counts.bytes }), { mode: 0o600 }).catch(() => {});
+        return { diffId, folder, counts };
+      });
+    } finally {
+      release();
+    }
   }
 }
 

@@ -1,5 +1,6 @@
 import { CaissonError, type WorkspaceBlueprint } from '@caisson/contract';
 import type { BackendImage, Driver, Imaging } from '../drivers/driver.ts';
+import { GivenImages } from '../images/given-images.ts';
 import type { BaseImage, Images } from '../images/images.ts';
 import { machineArchitecture } from '../images/oci/platform.ts';
 import { engineArchive, engineTag } from '../images/pack/engine-archive.ts';
@@ -76,9 +77,16 @@ export class BackendImages {
     { signal, progress }: ResolveOptions,
   ): Promise<BackendImage> {
     progress(`giving ${base.name} to ${driver.name}`);
-    const { guestProgram, bounds } = await this.#images.workshop();
+    const { guestProgram, bounds, drafts } = await this.#images.workshop();
     this.#packer ??= new Packer(guestProgram, bounds);
-    await driver.loadImage(engineArchive(base, tag, this.#packer, signal), signal);
+    const release = this.#images.hold(base);
+    try {
+      // Noted before it is there: whatever happens in between, somebody knows that it may be.
+      await new GivenImages(drafts).note(driver.name, base.digest);
+      await driver.loadImage(engineArchive(base, tag, this.#packer, signal), signal);
+    } finally {
+      release();
+    }
     const found = await driver.findImage(tag, signal);
     if (!found) throw new CaissonError('driver_failed', `${driver.name} took the image ${base.name} and has it not`);
     return found;

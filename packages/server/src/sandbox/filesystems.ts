@@ -51,8 +51,13 @@ export class Filesystems {
     const kept = image && (await this.#kept(sandbox, image, signal));
     if (kept) return kept;
     const base = options.base ?? (await this.#image(blueprint, options));
-    const rootfs = await this.storage.prepare({ sandbox, image: base, ownIds, ...quota }, signal);
-    return { rootfs, image: { digest: base.digest, env: base.config.env }, notices: base.notices };
+    const release = this.images.hold(base);
+    try {
+      const rootfs = await this.storage.prepare({ sandbox, image: base, ownIds, ...quota }, signal);
+      return { rootfs, image: { digest: base.digest, env: base.config.env }, notices: base.notices };
+    } finally {
+      release();
+    }
   }
 
   /** The image that the blueprint's base is at this moment. */
@@ -88,7 +93,7 @@ export class Filesystems {
     const { os } = blueprint.target;
     const key = JSON.stringify([os.family, os.release, os.reference]);
     const known = this.#known.get(key);
-    if (known) return known;
+    if (known && (await this.images.has(known))) return known;
     const image = await this.images.resolve(os, options);
     // A tag of a registry may mean another image tomorrow; what is made here does not change under its name.
     if (!hasChangingImage(blueprint)) this.#known.set(key, image);

@@ -109,7 +109,7 @@ export class Archives {
   }
 
   async #adopt(archive: ReadArchive, owner: Owner, request: ImportRequest, signal: AbortSignal): Promise<Snapshot> {
-    const { storage } = this.#filesystems();
+    const { storage, images } = this.#filesystems();
     const image = await imageOf(archive);
     const inputs = this.#inputsOf(archive, image.digest);
     const [id, sandbox] = [newId('snapshot'), newId('sandbox')];
@@ -123,7 +123,13 @@ export class Archives {
       blueprintDigest: blueprintDigest(inputs.blueprint as WorkspaceBlueprint),
       inputs,
     };
-    return this.#context.snapshots.adopt(foreign, () => storage.adopt({ id, sandbox, image }, archive.fill, signal));
+    const release = images.hold(image);
+    try {
+      const fill = () => storage.adopt({ id, sandbox, image }, archive.fill, signal);
+      return await this.#context.snapshots.adopt(foreign, fill);
+    } finally {
+      release();
+    }
   }
 
   /** Its base lowest first, then its changes. What this server has its base by is told, so that another may have it too. */

@@ -67,6 +67,8 @@ export interface Storage {
   removeSnapshot(snapshot: Id<'snapshot'>, signal: AbortSignal): Promise<void>;
   list(signal: AbortSignal): Promise<StorageListing>;
   health(signal: AbortSignal): Promise<PoolHealth>;
+  /** The images that its root filesystems and snapshots stand on. Absent where they stand on no layers of ours. */
+  images?(signal: AbortSignal): Promise<readonly ImageLayers[]>;
   /** A moment at which nobody waits: what the next `prepare` will need may be made now. */
   makeAhead?(): void;
   /** Gives back what it holds in advance. Root filesystems stay as they are. */

@@ -7,6 +7,7 @@ import { EgressLog } from './egress-log.ts';
 import { EgressUsageStore } from './egress-usage.ts';
 import { type EventListener, EventLog } from './events.ts';
 import { IdempotencyStore } from './idempotency.ts';
+import { ImageUses } from './image-uses.ts';
 import { JobStore } from './jobs.ts';
 import { KeyStore } from './keys.ts';
 import { migrate } from './migrate.ts';
@@ -28,6 +29,7 @@ export interface Store {
   readonly attempts: AttemptStore;
   readonly routes: RouteStore;
   readonly snapshots: SnapshotStore;
+  readonly imageUses: ImageUses;
   readonly toolCalls: ToolCallStore;
   readonly sharedPorts: SharedPortStore;
   readonly pools: PoolStore;
@@ -81,6 +83,7 @@ export async function openStore(location: StoreLocation): Promise<Store> {
     attempts: new AttemptStore(database),
     routes: new RouteStore(database, events, publish),
     snapshots: new SnapshotStore(database, events, publish),
+    imageUses: new ImageUses(database),
     toolCalls: new ToolCallStore(database),
     sharedPorts: new SharedPortStore(database),
     pools: new PoolStore(database, events, publish),

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -85,6 +85,24 @@ test('an engine behind ssh is reached by the command that joins its socket', asy
   const words = readFileSync(called, 'utf8').trim().split('\n');
   expect(words).toEqual(expect.arrayContaining(['BatchMode=yes', '-p', '2222']));
   expect(words.slice(-5)).toEqual(['--', 'ada@build.example', 'docker', 'system', 'dial-stdio']);
+});
+
+test('one session serves calls that follow each other, and ends with its engine', async () => {
+  const answer = `printf '${reply.replaceAll('\r\n', '\\r\\n')}'`;
+  const serve = `while read -r line; do [ "$line" = "$(printf '\\r')" ] && ${answer}; done`;
+  const called = fakeSsh(`trap 'echo > "$0.ended"; exit' TERM\n${serve}\necho > "$0.ended"`);
+  const engine = new Engine(parseEndpoint('ssh://build.example'), ['docker', 'system', 'dial-stdio']);
+  const warnings: Error[] = [];
+  const note = (warning: Error) => warnings.push(warning);
+  process.on('warning', note);
+  for (let n = 0; n < 20; n += 1) {
+    expect((await engine.call<object>('GET', '/info', { signal: never })).body).toEqual({ ok: true });
+    if (n === 0) rmSync(called);
+  }
+  process.off('warning', note);
+  expect([existsSync(called), warnings]).toEqual([false, []]);
+  engine.close();
+  await expect.poll(() => existsSync(called.replace(/called$/, 'ssh.ended'))).toBe(true);
 });
 
 test('what ssh says when it cannot get there is told', async () => {

@@ -55,7 +55,7 @@ export function containerConfig(input: ConfigInput): ContainerConfig {
     Entrypoint: [insideProgram],
     Cmd: guestArguments(request),
     ...input.environment(env, unset),
-    Labels: { ...labelsOf(request), [environmentLabel]: environmentMark(request) },
+    Labels: { ...labelsOf(request), [environmentLabel]: environmentMark(request), [diskLabel]: diskMark(request) },
     // Its first secret comes on stdin: it is neither in a file, nor in the list of processes, nor to be inspected.
     OpenStdin: true,
     StdinOnce: true,
@@ -72,6 +72,13 @@ export function containerConfig(input: ConfigInput): ContainerConfig {
 
 /** By which a container is known to have a certain environment. */
 export const environmentLabel = 'caisson.environment';
+
+/** How large the files of a container may become before they are not kept any more. */
+export const diskLabel = 'caisson.disk-mib';
+
+function diskMark({ resources, blueprint }: CreateRequest): string {
+  return String((resources ?? blueprint.runtime.resources).diskMiB ?? '');
+}
 
 function environmentOf({ env, blueprint }: CreateRequest): Readonly<Record<string, string>> {
   return env ?? blueprint.runtime.env;

@@ -15,6 +15,7 @@ import type {
   Listing,
   Probe,
 } from '../driver.ts';
+import { AccountFiles } from './account-files.ts';
 import { type ContainerConfig, containerConfig, environmentMark, ownerOf } from './container-config.ts';
 import { type Container, Containers } from './containers.ts';
 import { type EndpointOptions, parseEndpoint, remoteHost } from './endpoint.ts';
@@ -74,6 +75,7 @@ export class DockerDriver implements Driver {
   readonly #kept: KeptContainers;
   readonly #volume: GuestVolume;
   readonly #workspaces: WorkspaceVolumes;
+  readonly #accounts: AccountFiles;
   readonly #links: GuestLinks;
   readonly #turns = new Turns();
 
@@ -93,8 +95,10 @@ export class DockerDriver implements Driver {
     this.#kept = new KeptContainers(this.#containers, this.#snapshots);
     this.#volume = new GuestVolume(this.#engine, options.guestProgram);
     this.#workspaces = new WorkspaceVolumes(this.#engine);
+    this.#accounts = new AccountFiles(this.#engine);
     this.#links = new GuestLinks({
       containers: this.#containers,
+      accounts: this.#accounts,
       secrets: (names) => this.#secrets(names),
       onGuest: (key, client) => this.onGuest?.(key, client),
       onEnded: (key) => {
@@ -182,7 +186,8 @@ export class DockerDriver implements Driver {
       containers: this.#containers,
       secrets: this.#secrets(names),
       make: container ? undefined : () => this.#make(request, image, config, facts, signal),
-      openLink: () => this.#links.open(request.key),
+      check: () => this.#accounts.require(names.container, signal, container ? undefined : image),
+      openLink: () => this.#links.open(request.key, { isFresh: true }),
       signal,
     }).catch((error) => {
       // Somebody may have removed the guest program: the next one looks.
@@ -348,6 +353,10 @@ export class DockerDriver implements Driver {
 
   loadImage(archive: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void> {
     return this.#images.load(archive, signal);
+  }
+
+  removeImage(reference: string, signal: AbortSignal): Promise<boolean> {
+    return this.#images.remove(reference, signal);
   }
 
   async #require(key: InstanceKey, signal: AbortSignal): Promise<Container> {

@@ -1,11 +1,15 @@
 import { CaissonError, type Id, isId } from '@caisson/contract';
-import type { Containers } from './containers.ts';
+import { diskLabel } from './container-config.ts';
+import type { Container, Containers } from './containers.ts';
 import type { EngineImages } from './engine-images.ts';
 import type { InstanceNames } from './instance-name.ts';
 
 const snapshots = 'localhost/caisson/snapshot';
 const kept = 'localhost/caisson/kept';
 const removed = 'localhost/caisson/removed';
+
+/** Where nobody said. As much as a sandbox gets of a disk elsewhere, a few times over. */
+const unlimitedMiB = 65_536;
 
 /** An image of ours, with the environment of the container that it was. */
 export interface NamedImage {
@@ -37,15 +41,7 @@ export class EngineSnapshots {
     const found =
       (await this.#containers.inspect(names.container, signal)) ?? (await this.#containers.inspect(names.kept, signal));
     if (!found) throw new CaissonError('instance_lost', `there is no instance ${names.name}`);
-    // Its workspace lies in a volume, which no commit has: a snapshot without it would be taken for one with it.
-    if (found.HostConfig?.ReadonlyRootfs)
-      throw new CaissonError(
-        'snapshots_not_available',
-        'an engine takes no snapshots of a sandbox with a read-only root',
-        {
-          hint: 'Copy its workspace with `caisson cp`, or make it on `oci`, where snapshots have it.',
-        },
-      );
+    await this.#requireKeepable(found, signal);
     await this.#images.commit(found.Id, { repo: snapshots, tag: snapshot }, signal);
   }
 
@@ -89,6 +85,27 @@ export class EngineSnapshots {
   async sweep(signal: AbortSignal): Promise<void> {
     const tags = await this.#images.tags(removed, `caisson.installation=${this.#installation}`, signal);
     for (const tag of tags) await this.#images.remove(`${removed}:${tag}`, signal);
+  }
+
+  async #requireKeepable({ Id, HostConfig, Config }: Container, signal: AbortSignal): Promise<void> {
+    // Its workspace lies in a volume, which no commit has: a snapshot without it would be taken for one with it.
+    if (HostConfig?.ReadonlyRootfs)
+      throw new CaissonError(
+        'snapshots_not_available',
+        'an engine takes no snapshots of a sandbox with a read-only root',
+        {
+          hint: 'Copy its workspace with `caisson cp`, or make it on `oci`, where snapshots have it.',
+        },
+      );
+    // An engine writes out what a file claims to be: one of a tebibyte with nothing in it would fill its disk.
+    const mostMiB = Number(Config?.Labels?.[diskLabel] || unlimitedMiB);
+    const bytes = (await this.#containers.ownBytes(Id, signal)) ?? 0;
+    // So it says when it could not look everywhere: below a path that is too long there may be anything.
+    if (bytes < 0)
+      throw new CaissonError('driver_failed', 'the engine cannot tell how large its files are: no snapshot is taken');
+    if (bytes <= mostMiB * 1024 ** 2) return;
+    const what = `its files are ${Math.ceil(bytes / 1024 ** 2)} MiB long, and ${mostMiB} MiB are kept`;
+    throw new CaissonError('disk_quota_exceeded', `${what}: no snapshot is taken`);
   }
 
   async #find(reference: string, signal: AbortSignal): Promise<NamedImage | undefined> {

@@ -1,4 +1,10 @@
-import { Agent, request as httpRequest, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http';
+import {
+  Agent,
+  type ClientRequest,
+  request as httpRequest,
+  type IncomingMessage,
+  type OutgoingHttpHeaders,
+} from 'node:http';
 import { type Duplex, Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { connectTo, type Endpoint, endpointText } from './endpoint.ts';
@@ -25,6 +31,8 @@ export interface Answer<T> {
 
 /** What most calls take is milliseconds; a machine under load starts a container in seconds. */
 const defaultMs = 30_000;
+/** Between two calls of one action there is less. */
+const idleMs = 10_000;
 /** No answer that is read whole is longer: a list of ten thousand containers fits. */
 const answerBytesMax = 64 * 1024 * 1024;
 
@@ -42,9 +50,10 @@ export class Engine {
     this.where = endpointText(endpoint);
     this.#endpoint = endpoint;
     this.#dialStdio = dialStdio;
-    // An ssh session is a process: what idles is ended.
-    this.#agent = new Agent({ keepAlive: endpoint.kind !== 'ssh', maxFreeSockets: 8 });
-    Object.assign(this.#agent, { createConnection: () => this.#connect() });
+    // An ssh session is a process, and takes long to begin: few of them wait for the next call, and not for long.
+    const isSsh = endpoint.kind === 'ssh';
+    this.#agent = new Agent({ keepAlive: true, maxFreeSockets: isSsh ? 2 : 8 });
+    Object.assign(this.#agent, { createConnection: () => this.#connect(), ...(isSsh ? idleEnds(this.#agent) : {}) });
   }
 
   /** A call whose answer is JSON, or text where it is none. */
@@ -202,6 +211,21 @@ export class Engine {
     if (status >= 400 && !accept.includes(status)) throw refusal(this.where, status, wordsOf(body));
     return { status, body: body as T, headers };
   }
+}
+
+/** How an agent keeps streams that know nothing of sockets: the ones that nobody uses end after a while. */
+function idleEnds(agent: Agent) {
+  const timers = new WeakMap<Duplex, NodeJS.Timeout>();
+  return {
+    keepSocketAlive(stream: Duplex): boolean {
+      timers.set(stream, setTimeout(() => stream.destroy(), idleMs).unref());
+      return true;
+    },
+    reuseSocket(stream: Duplex, request: ClientRequest): void {
+      clearTimeout(timers.get(stream));
+      Agent.prototype.reuseSocket.call(agent, stream, request);
+    },
+  };
 }
 
 /** A list of events is one document a line, which is not JSON; who asked for it reads the bytes. */

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
+import { hasCode } from '@caisson/contract';
 import { acceptGuest, decideHello, GuestClient, type GuestConnection, type Hello, limits } from '@caisson/guest';
 import type { InstanceKey } from '../driver.ts';
 import type { ExecStream } from './exec-stream.ts';
@@ -121,6 +122,8 @@ export class GuestLink {
       return connection;
     } catch (error) {
       stream?.destroy();
+      // One that is waited for in vain may hold something of the engine: it is not asked often.
+      this.#isRefused = hasCode(error, 'driver_timeout') || hasCode(error, 'image_invalid');
       this.#lastFailure = stream?.words || (error instanceof Error ? error.message : String(error));
       return undefined;
     } finally {

@@ -1,5 +1,6 @@
 import type { GuestClient } from '@caisson/guest';
 import type { InstanceKey } from '../driver.ts';
+import type { AccountFiles } from './account-files.ts';
 import { relayCommand } from './container-config.ts';
 import type { Containers } from './containers.ts';
 import { GuestLink, type Standing } from './guest-link.ts';
@@ -8,6 +9,7 @@ import type { SecretFile } from './secret-file.ts';
 
 export interface GuestLinksOptions {
   readonly containers: Containers;
+  readonly accounts: AccountFiles;
   secrets(names: InstanceNames): SecretFile;
   /** Its client is there; nothing has run inside yet, or nothing that is not known. */
   onGuest(key: InstanceKey, client: GuestClient): void;
@@ -27,16 +29,22 @@ export class GuestLinks {
     return this.#links.get(names.name);
   }
 
-  /** The link to the guest of an instance that runs, opened when there is none. */
-  open(key: InstanceKey): GuestLink {
+  /** The link to the guest of an instance that runs, opened when there is none. `isFresh`: nothing has run in it yet. */
+  open(key: InstanceKey, { isFresh = false } = {}): GuestLink {
     const names = namesOf(key);
     const present = this.#links.get(names.name);
     if (present) return present;
-    const { containers, secrets, onGuest, onEnded } = this.#options;
+    const { containers, accounts, secrets, onGuest, onEnded } = this.#options;
+    let isChecked = isFresh;
     const link = new GuestLink({
       key,
       secrets: secrets(names),
-      dial: (signal) => containers.exec(names.container, relayCommand(), signal),
+      async dial(signal) {
+        // Whatever runs inside may have laid a trap for the engine meanwhile.
+        if (!isChecked) await accounts.require(names.container, signal);
+        isChecked = false;
+        return containers.exec(names.container, relayCommand(), signal);
+      },
       look: (signal) => this.#standing(names, signal),
       onEnded: () => {
         if (this.#links.get(names.name) !== link) return;

@@ -16,6 +16,8 @@ export interface LaunchInput {
   readonly secrets: SecretFile;
   /** Makes the container where there is none yet. */
   readonly make: (() => Promise<void>) | undefined;
+  /** Refuses what must not be started. */
+  readonly check: () => Promise<void>;
   readonly openLink: () => GuestLink;
   readonly signal: AbortSignal;
 }
@@ -26,6 +28,7 @@ export async function launch(input: LaunchInput): Promise<void> {
   const pair = { current: randomBytes(32), next: randomBytes(32) };
   secrets.write({ ...pair, ready: false });
   await make?.();
+  await input.check();
   await containers.start(names.container, signal);
   // Only now: an engine may still be clearing up after the last run of a container that does not run.
   const stdin = await containers.stdin(names.container, signal);

@@ -45,6 +45,11 @@ class ProgramStream extends Duplex {
     });
   }
 
+  /** As an agent asks of a socket that it takes again. */
+  ref(): this {
+    return this;
+  }
+
   override _read(): void {
     this.#child.stdout.resume();
   }

@@ -41,6 +41,9 @@ export const configSchema = z.object({
       Env: z.array(z.string().max(131_072)).max(1000).nullish(),
       WorkingDir: z.string().max(4096).nullish(),
       User: z.string().max(255).nullish(),
+      Entrypoint: z.array(z.string().max(131_072)).max(1000).nullish(),
+      Cmd: z.array(z.string().max(131_072)).max(1000).nullish(),
+      Labels: z.record(z.string().max(4096), z.string().max(131_072)).nullish(),
     })
     .nullish(),
   rootfs: z.object({ diff_ids: z.array(digest).nullish() }),
@@ -57,6 +60,7 @@ export const mediaTypes = {
   ociManifest: 'application/vnd.oci.image.manifest.v1+json',
   ociConfig: 'application/vnd.oci.image.config.v1+json',
   ociLayer: 'application/vnd.oci.image.layer.v1.tar',
+  ociLayerGzip: 'application/vnd.oci.image.layer.v1.tar+gzip',
   dockerList: 'application/vnd.docker.distribution.manifest.list.v2+json',
   dockerManifest: 'application/vnd.docker.distribution.manifest.v2+json',
 } as const;

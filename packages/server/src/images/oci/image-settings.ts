@@ -5,6 +5,10 @@ export interface ImageSettings {
   readonly env: Record<string, string>;
   readonly workingDirectory?: string;
   readonly user?: string;
+  /** What it starts where an engine runs it; a sandbox starts something else. */
+  readonly entrypoint?: readonly string[];
+  readonly command?: readonly string[];
+  readonly labels?: Readonly<Record<string, string>>;
 }
 
 const envName = /^[A-Za-z_][A-Za-z0-9_.-]*$/;
@@ -19,9 +23,13 @@ export function imageSettings({ config }: Config): ImageSettings {
   }
   const workingDirectory = config?.WorkingDir;
   const user = config?.User;
+  const labels = config?.Labels ?? {};
   return {
     env,
     ...(workingDirectory?.startsWith('/') ? { workingDirectory } : {}),
     ...(user ? { user } : {}),
+    ...(config?.Entrypoint?.length ? { entrypoint: config.Entrypoint } : {}),
+    ...(config?.Cmd?.length ? { command: config.Cmd } : {}),
+    ...(Object.keys(labels).length > 0 ? { labels } : {}),
   };
 }

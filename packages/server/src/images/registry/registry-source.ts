@@ -4,12 +4,12 @@ import { readBounded, short } from '../digest.ts';
 import type { ContentSource } from '../oci/content.ts';
 import { type Descriptor, mediaTypes } from '../oci/documents.ts';
 import type { RegistryReference } from '../reference.ts';
+import { bodyOf } from './answer-body.ts';
 import { pause, type RegistryClient } from './registry-client.ts';
 
 const accept = Object.values(mediaTypes).join(', ');
 /** Failures in a row without a byte in between. */
 const maxFailures = 4;
-const silenceMs = 30_000;
 
 /** The content of an image in a registry. A download that breaks off goes on where it was. */
 export class RegistrySource implements ContentSource {
@@ -79,30 +79,4 @@ export class RegistrySource implements ContentSource {
 function beginOf(response: Response): number {
   const begin = /^bytes (\d+)-/.exec(response.headers.get('content-range') ?? '')?.[1];
   return begin === undefined ? 0 : Number(begin);
-}
-
-/** The body, given up when nothing comes for long. The time the reader takes does not count. */
-async function* bodyOf(response: Response, signal: AbortSignal): AsyncGenerator<Uint8Array> {
-  if (response.body === null) return;
-  const reader = response.body.getReader();
-  const silent = () => reader.cancel(new Error('silent')).catch(() => {});
-  const aborted = () => reader.cancel(signal.reason).catch(() => {});
-  signal.addEventListener('abort', aborted, { once: true });
-  let timedOut = false;
-  try {
-    for (;;) {
-      const timer = setTimeout(() => {
-        timedOut = true;
-        void silent();
-      }, silenceMs);
-      const { done, value } = await reader.read().finally(() => clearTimeout(timer));
-      signal.throwIfAborted();
-      if (timedOut) throw new Error(`nothing came for ${silenceMs / 1000} s`);
-      if (done) return;
-      yield value;
-    }
-  } finally {
-    signal.removeEventListener('abort', aborted);
-    await reader.cancel().catch(() => {});
-  }
 }

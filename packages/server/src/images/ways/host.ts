@@ -19,9 +19,10 @@ export async function hostImage(work: Work): Promise<BaseImage> {
     config: { env: { PATH: path } },
     notices: ['the programs are those of this machine, and change when it is changed'],
     madeAt: new Date().toISOString(),
+    binds,
   };
-  if ((await work.records.read(record.digest)) === undefined) await work.records.write(record);
-  return { ...fromRecord(record, work), binds };
+  if ((await work.records.read(record.digest))?.binds === undefined) await work.records.write(record);
+  return fromRecord(record, work);
 }
 
 async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {

@@ -2,6 +2,7 @@ import type { ImageBounds } from '../bounds.ts';
 import type { DraftFolder } from '../draft-folder.ts';
 import type { ImageRecord, ImageRecords } from '../image-records.ts';
 import type { BaseImage } from '../images.ts';
+import type { InUse } from '../in-use.ts';
 import type { Layer, Layers } from '../layers.ts';
 import type { ImageContent } from '../oci/content.ts';
 import { fetchLayers } from '../oci/fetch-layers.ts';
@@ -13,6 +14,7 @@ export interface Workshop {
   readonly layers: Layers;
   readonly records: ImageRecords;
   readonly bounds: ImageBounds;
+  readonly inUse: InUse;
 }
 
 export interface Work extends Workshop {
@@ -24,6 +26,15 @@ export interface Work extends Workshop {
 export async function settle(content: ImageContent, name: string, work: Work): Promise<BaseImage> {
   const kept = await work.records.read(content.digest);
   if (kept !== undefined) return { ...fromRecord(kept, work), name };
+  const release = work.inUse.hold([content.digest, ...content.layers.map(({ diffId }) => diffId)]);
+  try {
+    return await fetch(content, name, work);
+  } finally {
+    release();
+  }
+}
+
+async function fetch(content: ImageContent, name: string, work: Work): Promise<BaseImage> {
   const layers = await fetchLayers(content.layers, work.layers, work.signal, work.progress);
   const record: ImageRecord = {
     digest: content.digest,
@@ -37,8 +48,9 @@ export async function settle(content: ImageContent, name: string, work: Work): P
   return fromRecord(record, work);
 }
 
-export function fromRecord({ digest, name, diffIds, config, notices }: ImageRecord, work: Workshop): BaseImage {
-  return { digest, name, layers: diffIds.map((diffId) => work.layers.folderOf(diffId)), config, notices };
+export function fromRecord(record: ImageRecord, work: Pick<Workshop, 'layers'>): BaseImage {
+  const { diffIds, ...image } = record;
+  return { ...image, layers: diffIds.map((diffId) => work.layers.folderOf(diffId)) };
 }
 
 /** Of layers that were there already nothing is known any more; they were told of with the image that brought them. */

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { CaissonError, type Secret, type SetSecret } from '@caisson/contract';
 import type { SecretPlace, SecretStore } from '../../store/secrets.ts';
 import { type Caller, projectOf } from '../../tenancy/caller.ts';
+import { matchesDomain } from './bound-secrets.ts';
 import { type ProjectSecrets, sealedUnder } from './project-secrets.ts';
 import type { Vault } from './vault.ts';
 
@@ -37,6 +38,20 @@ export class Secrets {
 
   list(caller: Caller, project?: string): Promise<Secret[]> {
     return this.#store.list(placeOf(caller, project));
+  }
+
+  /** The value of a secret for one of the hosts that it is bound to, for what the server itself sends there. */
+  async valueFor(caller: Caller, name: string, host: string, port: number): Promise<string> {
+    const { byName, unreadable } = await this.#projects.of(placeOf(caller, undefined));
+    const secret = byName.get(name);
+    if (!secret && unreadable.has(name))
+      throw new CaissonError('secret_unreadable', `the secret ${name} cannot be read`);
+    if (!secret) throw new CaissonError('secret_not_found', `there is no secret ${name}`);
+    if (secret.ports.includes(port) && secret.domains.some((domain) => matchesDomain(domain, host)))
+      return secret.value;
+    throw new CaissonError('request_invalid', `the secret ${name} does not go to ${host}:${port}`, {
+      hint: 'Set it again with this host as a domain, and the port where it is not 443.',
+    });
   }
 
   async delete(caller: Caller, name: string, project?: string): Promise<Secret> {

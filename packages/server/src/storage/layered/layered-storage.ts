@@ -294,6 +294,20 @@ export class LayeredStorage implements Storage {
     return { sandboxes: sandboxes as Id<'sandbox'>[], snapshots: snapshots as Id<'snapshot'>[] };
   }
 
+  /** Things are made from each other while this looks: it ends when a look has found nothing new. */
+  async images(signal: AbortSignal): Promise<readonly ImageLayers[]> {
+    await this.#open();
+    const found = new Map<string, ImageLayers | undefined>();
+    for (let known = -1; known < found.size; ) {
+      known = found.size;
+      for (const place of await this.#pool.places()) {
+        signal.throwIfAborted();
+        if (!found.has(place)) found.set(place, await readRecipeIfThere(place));
+      }
+    }
+    return [...found.values()].filter((image) => image !== undefined);
+  }
+
   async health(signal: AbortSignal): Promise<PoolHealth> {
     signal.throwIfAborted();
     await this.#open();

@@ -109,6 +109,12 @@ export class PoolFolder {
     return swept;
   }
 
+  /** Where root filesystems and snapshots stand. */
+  async places(): Promise<string[]> {
+    const [rootfs, snapshots] = [await this.list('rootfs'), await this.list('snapshots')];
+    return [...rootfs.map((name) => this.rootfs(name)), ...snapshots.map((name) => this.snapshot(name))];
+  }
+
   list(kind: 'rootfs' | 'snapshots'): Promise<string[]> {
     return readdir(join(this.path, kind));
   }
