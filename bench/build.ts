@@ -9,6 +9,7 @@ import {
   openControlPlane,
 } from '@caisson/server';
 import { type ResolvedImagePlan, resolvedImagePlanVersion } from '@caisson/workspace-composition';
+import { whyNoDocker, withDocker } from './docker.ts';
 import { guestProgram } from './guest.ts';
 import { type Benchmark, median, type Report } from './report.ts';
 import { whyNoSandboxes } from './sandbox-server.ts';
@@ -32,27 +33,43 @@ export const buildBenchmark: Benchmark = {
   async run(report) {
     const why = whyNoSandboxes();
     if (why !== undefined) return console.error(`bench: build is left out: ${why}`);
-    await inTemporaryFolder(async (folder) => {
-      const data = join(folder, 'data');
-      const base = await makeBase(join(data, 'images'));
-      const opened = DataFolder.open(data);
-      const control = await openControlPlane(opened, { version: 'bench', drivers: ['oci'] });
-      try {
-        const builders = buildersOf(control);
-        const context = join(folder, 'context');
-        await prefetch(builders[0] as Builder, base, context);
-        await measure(report, builders, base, context);
-      } finally {
-        await control.close();
-        opened.close();
-      }
-    });
+    await withEngine((dockerHost) =>
+      inTemporaryFolder(async (folder) => {
+        const data = join(folder, 'data');
+        const base = await makeBase(join(data, 'images'));
+        const opened = DataFolder.open(data);
+        const control = await openControlPlane(opened, { version: 'bench', drivers: ['oci'], engines: { dockerHost } });
+        try {
+          const builders = await buildersOf(control);
+          const context = join(folder, 'context');
+          await prefetch(builders[0] as Builder, base, context);
+          await measure(report, builders, base, context);
+        } finally {
+          await control.close();
+          opened.close();
+        }
+      }),
+    );
   },
 };
 
+/** BuildKit is that of an engine of our own; without one there is none. */
+async function withEngine(work: (host: string) => Promise<void>): Promise<void> {
+  const why = whyNoDocker();
+  if (why === undefined) return await withDocker((_docker, host) => work(host));
+  console.error(`bench: BuildKit is left out: ${why}`);
+  await work('unix:///nowhere');
+}
+
 /** Those that can be used here. One more of them is one more pair of numbers: `build.<name>.full_ms`, `.last_step_ms`. */
-function buildersOf({ nativeBuilder }: ControlPlane): readonly Builder[] {
-  return [nativeBuilder].flatMap((builder) => builder ?? []);
+async function buildersOf({ builders }: ControlPlane): Promise<readonly Builder[]> {
+  const usable: Builder[] = [];
+  for (const builder of builders) {
+    const trouble = await builder.probe(AbortSignal.timeout(30_000));
+    if (trouble === undefined) usable.push(builder);
+    else console.error(`bench: the builder ${builder.name} is left out: ${trouble.why}`);
+  }
+  return usable;
 }
 
 async function makeBase(folder: string): Promise<string> {

@@ -53,7 +53,7 @@ const sanitized = [
 // In this order in the program: what an idle guest touches stands first, then what of the C library that needs, then the
 // rest. The kernel maps pages by the dozen around the one that is needed, and so leaves the rest out.
 const warm = ['guest', 'wire'];
-const program = [...warm, 'file', 'host', 'tree', 'unpack'];
+const program = [...warm, 'file', 'host', 'step', 'tree', 'unpack'];
 
 /** `folders` and `files` are below native/; `static` builds prefer musl, the sanitizers need the compiler's own libc. */
 const variants = {

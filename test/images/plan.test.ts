@@ -169,7 +169,7 @@ test('a script or a value that no line can hold is a file', () => {
   expect(files[1]?.content).toContain(run);
   const step = readContainerfile(text).findLast(({ name }) => name === 'RUN');
   expect(step?.flags).toHaveLength(2);
-  expect(step?.words).toEqual(['/bin/sh', '-e', '/run/caisson-build/steps/001.sh']);
+  expect(step?.words).toEqual(['/bin/sh', '-e', '/dev/.caisson/steps/001.sh']);
 });
 
 test('a base whose reference is none is refused, not written down', () => {

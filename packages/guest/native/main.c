@@ -5,6 +5,7 @@
 #include "guest/guest.h"
 #include "guest/version.h"
 #include "host/host.h"
+#include "step/step.h"
 #include "tree/copy.h"
 #include "tree/diff.h"
 #include "tree/pack.h"
@@ -15,6 +16,7 @@ static const char usage[] =
   "       caisson-guest relay --relay NAME\n"
   "       caisson-guest host [--lock FILE]\n"
   "       caisson-guest without MOUNT PROGRAM [ARGUMENT...]\n"
+  "       caisson-guest step FOLDER [PORT...] -- PROGRAM [ARGUMENT...]\n"
   "       caisson-guest unpack FOLDER [--max-bytes N] [--max-entries N] [--access-lists 1] < archive.tar\n"
   "       caisson-guest copy FROM TO\n"
   "       caisson-guest pack FOLDER [--max-bytes N] [--max-entries N] [--impersonal TIME] > archive.tar\n"
@@ -27,6 +29,7 @@ int main(int argc, char **argv) {
   else if (argc >= 2 && strcmp(argv[1], "relay") == 0) result = relay_main(argc - 2, argv + 2);
   else if (argc >= 2 && strcmp(argv[1], "host") == 0) result = host_main(argc - 2, argv + 2);
   else if (argc >= 4 && strcmp(argv[1], "without") == 0) result = without_main(argc - 2, argv + 2);
+  else if (argc >= 3 && strcmp(argv[1], "step") == 0) result = step_main(argc - 2, argv + 2);
   else if (argc >= 3 && strcmp(argv[1], "unpack") == 0) result = unpack_main(argc - 2, argv + 2);
   else if (argc >= 2 && strcmp(argv[1], "copy") == 0) result = copy_main(argc - 2, argv + 2);
   else if (argc >= 3 && strcmp(argv[1], "pack") == 0) result = pack_main(argc - 2, argv + 2);

@@ -23,6 +23,8 @@ export const defaultDrivers: readonly string[] = ['oci'];
 export interface Engines {
   readonly dockerHost?: string | undefined;
   readonly podmanHost?: string | undefined;
+  /** A buildkitd to build with, in place of the BuildKit of a Docker engine. */
+  readonly buildkitHost?: string | undefined;
   /** The folder with `ca.pem`, `cert.pem` and `key.pem` for an engine behind TLS. */
   readonly certFolder?: string | undefined;
 }

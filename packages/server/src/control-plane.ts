@@ -2,7 +2,7 @@ import { hostname } from 'node:os';
 import { CaissonError, type Doctor, type Id } from '@caisson/contract';
 import { Audit } from './audit/audit.ts';
 import { Spool } from './audit/spool.ts';
-import { defaultDrivers, type Engines, openBackends } from './backends.ts';
+import { defaultDrivers, type Engines, guestProgram, openBackends } from './backends.ts';
 import { Builds } from './builds/builds.ts';
 import { Credits } from './credits/credits.ts';
 import { Settlement } from './credits/settlement.ts';
@@ -19,6 +19,7 @@ import type { EgressLog } from './network/proxy/egress-gates.ts';
 import { SandboxRules } from './network/sandbox-rules.ts';
 import type { Secrets } from './network/secrets/secrets.ts';
 import { openNativeBuilder } from './open-builders.ts';
+import { type BuilderName, chooseBuilder, openBuildkitBuilder } from './open-buildkit.ts';
 import { type Egress, type EgressSettings, openEgress } from './open-egress.ts';
 import { openSources, type SourceSettings } from './open-sources.ts';
 import { loadProfiles, type ProfileCatalog } from './profiles/catalog.ts';
@@ -76,6 +77,8 @@ export interface ControlPlaneOptions {
   readonly storage?: StorageWanted | undefined;
   /** Where engines are that are driven by their API. */
   readonly engines?: Engines | undefined;
+  /** What images are built with. */
+  readonly buildWith?: BuilderName | undefined;
   /** The key of secrets; a file in the data folder when absent. */
   readonly secretsKey?: SecretsKey | undefined;
   /** What goes wrong where nobody waits for it. */
@@ -150,6 +153,9 @@ export interface ControlPlane {
   readonly egress: Egress;
   /** Makes images with nothing but what runs sandboxes here; undefined where that is not possible. */
   readonly nativeBuilder: NativeBuilder | undefined;
+  /** What images are built with here; undefined where nothing can be. */
+  readonly builder: Builder | undefined;
+  readonly builders: readonly Builder[];
   doctor(): Promise<Doctor['checks']>;
   close(): Promise<void>;
 }
@@ -266,6 +272,18 @@ async function assemble(
   const runner = new Runner(work);
   const native = openNativeBuilder({ filesystems, drivers, subjects, gates: egress.gates, runner, work });
   undo.push(async () => native?.close());
+  const buildkit = openBuildkitBuilder({
+    images: backends.images,
+    guestProgram,
+    engines: options.engines ?? {},
+    installation: store.installation,
+    gates: egress.gates,
+    subjects,
+    wanted: options.buildWith,
+  });
+  undo.push(async () => buildkit?.close());
+  const builders = [native, buildkit].flatMap((opened) => (opened ? [opened.builder] : []));
+  const builder = options.builder ?? chooseBuilder(builders, options.buildWith);
   const pools = new WarmPools({ work, runner, router, profiles, limits, host });
   const sandboxes = new Sandboxes({ work, runner, router, profiles, limits, pools });
   const idle = new Idle(work, runner);
@@ -313,7 +331,7 @@ async function assemble(
   const usage = new SandboxesInUse(sandboxes, guests);
   const sinks = openSinks(store, vault, options.sinks ?? {}, { version: options.version, log: options.log });
   undo.push(() => sinks.close());
-  const doctor = () => checkAll({ store, drivers, folder: folder.path, filesystems, vault });
+  const doctor = () => checkAll({ store, drivers, folder: folder.path, filesystems, vault, builders, builder });
   const { version } = options;
   const hosts = new HostReports({
     store,
@@ -329,7 +347,7 @@ async function assemble(
   });
   const stale = new Stale({ work, runner, sandboxes, reconciler, drivers });
   undo.push(() => builds.close());
-  await builds.open(options.builder ?? native?.builder);
+  await builds.open(builder);
   const { images: catalog, stop } = openImages({
     store,
     secrets,
@@ -388,6 +406,8 @@ async function assemble(
     storageRoom,
     egress,
     nativeBuilder: native?.builder,
+    builder,
+    builders,
     doctor,
   };
 }

@@ -7,6 +7,8 @@ interface ServeOptions {
   readonly driver?: string[];
   readonly dockerHost?: string;
   readonly podmanHost?: string;
+  readonly buildkitHost?: string;
+  readonly builder?: 'auto' | 'native' | 'buildkit';
   readonly storage?: string;
   readonly zfsDataset?: string;
   readonly egressOpen?: string[];
@@ -53,8 +55,14 @@ export function addServe(parent: Command, context: CommandContext): void {
     .option('--preview-listen <host:port>', 'listen here for previews alone; may be repeated', collect)
     .option('--preview-proxy <address>', 'a proxy in front of previews whose X-Forwarded-For counts', collect)
     .option('--driver <name>', 'a driver to offer, best first; may be repeated (or CAISSON_DRIVERS)', collect)
-    .option('--docker-host <address>', 'where the driver docker finds its engine (or DOCKER_HOST)')
+    .option('--docker-host <address>', 'where the driver docker and BuildKit find their engine (or DOCKER_HOST)')
     .option('--podman-host <address>', 'where the driver podman finds its engine (or CONTAINER_HOST)')
+    .option('--buildkit-host <address>', 'a buildkitd to build with instead of a Docker engine (or BUILDKIT_HOST)')
+    .addOption(
+      new Option('--builder <name>', 'what builds images')
+        .choices(['auto', 'native', 'buildkit'])
+        .env('CAISSON_BUILDER'),
+    )
     .addOption(
       new Option('--storage <name>', 'where root filesystems are kept (or CAISSON_STORAGE)').choices([
         'auto',
@@ -133,8 +141,10 @@ async function serve(options: ServeOptions, { invocation, screen }: CommandConte
     engines: {
       dockerHost: options.dockerHost,
       podmanHost: options.podmanHost,
+      buildkitHost: options.buildkitHost ?? (env.BUILDKIT_HOST || undefined),
       certFolder: env.DOCKER_TLS_VERIFY ? env.DOCKER_CERT_PATH : undefined,
     },
+    buildWith: options.builder,
     storage: {
       name: options.storage ?? (env.CAISSON_STORAGE || undefined),
       zfsDataset: options.zfsDataset ?? (env.CAISSON_ZFS_DATASET || undefined),

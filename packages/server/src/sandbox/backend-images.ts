@@ -3,7 +3,7 @@ import type { BackendImage, Driver, Imaging } from '../drivers/driver.ts';
 import { GivenImages } from '../images/given-images.ts';
 import type { BaseImage, Images } from '../images/images.ts';
 import { machineArchitecture } from '../images/oci/platform.ts';
-import { engineArchive } from '../images/pack/engine-archive.ts';
+import { engineArchive, engineTag } from '../images/pack/engine-archive.ts';
 import { Packer } from '../images/pack/packer.ts';
 import { SharedWork } from '../images/shared-work.ts';
 
@@ -61,7 +61,7 @@ export class BackendImages {
         hint: 'Name an image or a distribution: `os: debian`, `{family: image, reference: …}`.',
       });
     }
-    const tag = tagOf(base.digest);
+    const tag = engineTag(base.digest);
     const present = await driver.findImage(tag, signal);
     if (present) return { ...present, notices: [...base.notices, ...present.notices] };
     const loaded = await this.#loading.run(`${driver.name} ${tag}`, { signal, progress }, (shared, tell) =>
@@ -91,10 +91,6 @@ export class BackendImages {
     if (!found) throw new CaissonError('driver_failed', `${driver.name} took the image ${base.name} and has it not`);
     return found;
   }
-}
-
-export function tagOf(digest: string): string {
-  return `localhost/caisson/image:${digest.replace(':', '-')}`;
 }
 
 /** The driver as one that is given images; undefined for one that needs none. */

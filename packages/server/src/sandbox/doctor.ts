@@ -1,6 +1,7 @@
 import { statfs } from 'node:fs/promises';
 import type { Doctor } from '@caisson/contract';
 import type { Driver } from '../drivers/driver.ts';
+import type { Builder } from '../images/builders/builder.ts';
 import { checkSecrets } from '../network/secrets/check-secrets.ts';
 import type { Vault } from '../network/secrets/vault.ts';
 import { fillText } from '../storage/pool-room.ts';
@@ -20,10 +21,14 @@ export interface Installation {
   readonly folder: string;
   readonly filesystems?: Filesystems | undefined;
   readonly vault?: Vault | undefined;
+  readonly builders?: readonly Builder[] | undefined;
+  /** The one of them that is used. */
+  readonly builder?: Builder | undefined;
 }
 
 /** What this installation can do, what it cannot, and what would change that. */
-export async function checkAll({ store, drivers, folder, filesystems, vault }: Installation): Promise<Check[]> {
+export async function checkAll(installation: Installation): Promise<Check[]> {
+  const { store, drivers, folder, filesystems, vault, builders = [], builder } = installation;
   const signal = AbortSignal.timeout(timeoutMs);
   const checks = await Promise.all([
     checkNode(),
@@ -32,6 +37,7 @@ export async function checkAll({ store, drivers, folder, filesystems, vault }: I
     ...(vault ? [checkStoredSecrets(store, vault)] : []),
     ...drivers.map((driver) => checkDriver(driver, signal)),
     ...(filesystems ? [checkStorage(filesystems, signal), filesystems.images.probe(signal)] : []),
+    ...builders.map((one) => checkBuilder(one, one === builder, signal)),
   ]);
   return checks.flat();
 }
@@ -95,6 +101,13 @@ async function checkDisk(folder: string): Promise<Check> {
     detail: `${Math.round(free / 1024 ** 2)} MiB free in the data folder`,
     fix: ok ? null : 'Free some space, or move the data folder with --data.',
   };
+}
+
+async function checkBuilder(builder: Builder, isUsed: boolean, signal: AbortSignal): Promise<Check> {
+  const trouble = await builder.probe(signal).catch((error: Error) => ({ why: error.message, fix: null }));
+  const use = isUsed ? 'images are built with it' : `used with --builder ${builder.name}`;
+  const own = check(`builder ${builder.name}`, !trouble, trouble?.why ?? use, trouble?.fix ?? null);
+  return isUsed ? own : { ...own, optional: true };
 }
 
 async function checkDriver(driver: Driver, signal: AbortSignal): Promise<Check[]> {

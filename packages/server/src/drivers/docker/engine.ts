@@ -83,13 +83,23 @@ export class Engine {
     });
   }
 
+  /** A call whose answer is a stream of bytes. The deadline is for its beginning; the signal ends it at any time. */
+  async download(path: string, options: Omit<CallOptions, 'body'>): Promise<Readable> {
+    return this.#within(options, async (signal) => {
+      const response = await this.#send('GET', path, options.query, {}, undefined, options.signal);
+      if ((response.statusCode ?? 0) < 400) return response;
+      await this.#answer(response, [], signal);
+      throw refusal(this.where, 501, 'it has no such answer');
+    });
+  }
+
   /** A call that ends in a stream of bytes in both directions. */
-  async upgrade(path: string, options: CallOptions): Promise<Duplex> {
+  async upgrade(path: string, options: CallOptions, protocol = 'tcp'): Promise<Duplex> {
     return this.#within(options, async (signal) => {
       // Without one there must be none at all: an engine may take it for the first bytes of the stream.
       const json = options.body === undefined ? Buffer.alloc(0) : Buffer.from(JSON.stringify(options.body));
       const type = json.length === 0 ? {} : { 'content-type': 'application/json' };
-      const headers = { ...type, 'content-length': json.length, connection: 'Upgrade', upgrade: 'tcp' };
+      const headers = { ...type, 'content-length': json.length, connection: 'Upgrade', upgrade: protocol };
       const { stream, response } = await this.#sendForUpgrade(path, options.query, headers, json, signal);
       if (stream) return stream;
       await this.#answer(response, [], signal);

@@ -4,6 +4,11 @@ import { machineArchitecture } from '../oci/platform.ts';
 import type { Packer } from './packer.ts';
 import { archiveEnd, memberHeader, paddingOf } from './tar-member.ts';
 
+/** The name under which an engine is given an image of ours. */
+export function engineTag(digest: string): string {
+  return `localhost/caisson/image:${digest.replace(':', '-')}`;
+}
+
 /**
  * An image as `docker save` writes it, which every engine loads: its layers packed again out of the folders that they were
  * unpacked to. The same image gives the same bytes, so an engine gives it the same id.

@@ -54,6 +54,12 @@ export class EgressGates {
     guest.ports.onProxyClient = (client) => this.#enter(sandbox, client);
   }
 
+  /** Takes one connection of what has no guest, such as a step of a build. Its gate stays until it is forgotten. */
+  admit(sandbox: Id<'sandbox'>, client: ProxyClient): void {
+    if (!this.#gates.has(sandbox)) this.#gates.set(sandbox, { gate: new Gate(sandbox, this.#parts), guest: undefined });
+    this.#enter(sandbox, client);
+  }
+
   /** Reads the rules again. When it resolves, what they refuse is closed. */
   async rulesChanged(sandbox: Id<'sandbox'>): Promise<void> {
     const present = this.#gates.get(sandbox);

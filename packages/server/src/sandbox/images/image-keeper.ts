@@ -3,10 +3,11 @@ import type { Driver } from '../../drivers/driver.ts';
 import { type CollectLimits, collect, type ImageRoots } from '../../images/collect.ts';
 import { layerOfFolder } from '../../images/digest.ts';
 import { GivenImages } from '../../images/given-images.ts';
+import { engineTag } from '../../images/pack/engine-archive.ts';
 import type { Shelf } from '../../images/shelf.ts';
 import type { Storage } from '../../storage/storage.ts';
 import type { Store } from '../../store/store.ts';
-import { imaging, tagOf } from '../backend-images.ts';
+import { imaging } from '../backend-images.ts';
 
 export interface ImageKeeperParts {
   readonly store: Store;
@@ -102,7 +103,7 @@ export class ImageKeeper {
       for (const digest of await given.list(driver.name)) {
         if ((await records.look(digest)) !== undefined || !inUse.isFree(digest, began)) continue;
         const within = AbortSignal.any([signal, AbortSignal.timeout(engineMs)]);
-        const isGone = await taker.removeImage(tagOf(digest), within).catch(() => false);
+        const isGone = await taker.removeImage(engineTag(digest), within).catch(() => false);
         if (!isGone) continue;
         await given.forget(driver.name, digest);
         removed++;

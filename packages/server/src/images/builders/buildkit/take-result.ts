@@ -1,0 +1,54 @@
+import { readdir } from 'node:fs/promises';
+import { CaissonError } from '@caisson/contract';
+import { canonicalJson, type ResolvedImagePlan } from '@caisson/workspace-composition';
+import { planDigest } from '@caisson/workspace-composition/digest';
+import { digestOf } from '../../digest.ts';
+import type { ImageRecord } from '../../image-records.ts';
+import { readDockerArchive } from '../../local/docker-archive.ts';
+import { TarTree } from '../../local/tar-tree.ts';
+import { fetchLayers } from '../../oci/fetch-layers.ts';
+import { billOfMaterials } from '../../plan/bill-of-materials.ts';
+import type { Workshop } from '../../ways/workshop.ts';
+import { installedPackages } from '../native/installed-packages.ts';
+import type { KeptImage } from '../native/kept-steps.ts';
+
+export interface ResultParts {
+  readonly plan: ResolvedImagePlan;
+  readonly base: ImageRecord;
+  /** How many of its layers are the base's. */
+  readonly baseLayers: number;
+  readonly file: string;
+  readonly workshop: Workshop;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * The archive of a result as an image of ours: our own base, and above it the layers of the steps. A layer in which nothing
+ * is stands for a step that changed nothing, and is left out.
+ */
+export async function takeResult(parts: ResultParts): Promise<KeptImage> {
+  const { plan, base, baseLayers, workshop, signal } = parts;
+  const content = await readDockerArchive(await TarTree.open(parts.file), undefined, workshop.bounds, 'what was built');
+  if (content.layers.length < baseLayers)
+    throw new CaissonError('image_invalid', 'what BuildKit gave does not stand on the base that it was given');
+  const above = await fetchLayers(content.layers.slice(baseLayers), workshop.layers, signal, () => {});
+  const diffIds = [...base.diffIds];
+  for (const { diffId, folder } of above) if ((await readdir(folder)).length > 0) diffIds.push(diffId);
+  const installed = await installedPackages(diffIds.map((diffId) => workshop.layers.folderOf(diffId)));
+  return {
+    record: recordOf(plan, base, diffIds),
+    bill: installed === undefined && plan.packages.length > 0 ? null : billOfMaterials(plan, installed),
+  };
+}
+
+function recordOf(plan: ResolvedImagePlan, base: ImageRecord, diffIds: readonly string[]): ImageRecord {
+  const config = { ...base.config, env: { ...base.config.env, ...plan.env } };
+  return {
+    digest: digestOf(canonicalJson({ diffIds, config, platform: plan.platform, labels: plan.labels })),
+    name: `${base.name} with ${planDigest(plan).slice(0, 'plan-sha256:'.length + 12)}`,
+    diffIds: [...diffIds],
+    config,
+    notices: base.notices,
+    madeAt: new Date().toISOString(),
+  };
+}
