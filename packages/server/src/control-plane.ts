@@ -2,26 +2,25 @@ import { hostname } from 'node:os';
 import { CaissonError, type Doctor, type Id } from '@caisson/contract';
 import { Audit } from './audit/audit.ts';
 import { Spool } from './audit/spool.ts';
-import { defaultDrivers, type Engines, guestProgram, openBackends } from './backends.ts';
+import { defaultDrivers, guestProgram, openBackends } from './backends.ts';
 import { Builds } from './builds/builds.ts';
 import { Credits } from './credits/credits.ts';
 import { Settlement } from './credits/settlement.ts';
-import { UsageHook, type UsageHookOptions } from './credits/usage-hook.ts';
+import { UsageHook } from './credits/usage-hook.ts';
 import type { DataFolder } from './data-folder.ts';
 import type { Driver } from './drivers/driver.ts';
 import { openImages } from './image-parts.ts';
 import type { Builder } from './images/builders/builder.ts';
 import type { NativeBuilder } from './images/builders/native/native-builder.ts';
-import type { CollectLimits } from './images/collect.ts';
-import type { RegistryAccessOptions } from './images/registry/registry-access.ts';
 import { Journal } from './network/journal.ts';
 import type { EgressLog } from './network/proxy/egress-gates.ts';
 import { SandboxRules } from './network/sandbox-rules.ts';
 import type { Secrets } from './network/secrets/secrets.ts';
 import { openNativeBuilder } from './open-builders.ts';
-import { type BuilderName, chooseBuilder, openBuildkitBuilder } from './open-buildkit.ts';
-import { type Egress, type EgressSettings, openEgress } from './open-egress.ts';
-import { openSources, type SourceSettings } from './open-sources.ts';
+import { chooseBuilder, openBuildkitBuilder } from './open-buildkit.ts';
+import { type Egress, openEgress } from './open-egress.ts';
+import { openSources } from './open-sources.ts';
+import type { ControlPlaneOptions } from './plane-options.ts';
 import { loadProfiles, type ProfileCatalog } from './profiles/catalog.ts';
 import { ratesOf } from './routing/prices.ts';
 import type { Router } from './routing/router.ts';
@@ -52,64 +51,20 @@ import { SnapshotKeeper } from './sandbox/travel/snapshot-keeper.ts';
 import { Snapshots } from './sandbox/travel/snapshots.ts';
 import { Stillness } from './sandbox/travel/stillness.ts';
 import { SandboxesInUse } from './sandbox/usage.ts';
-import { type Deadlines, defaultDeadlines, type WorkContext } from './sandbox/work-context.ts';
-import { openSecrets, type SecretsKey } from './secret-parts.ts';
+import { defaultDeadlines, type WorkContext } from './sandbox/work-context.ts';
+import { openSecrets } from './secret-parts.ts';
 import { Archives } from './snapshot-content/archives.ts';
 import { Diffs } from './snapshot-content/diffs.ts';
-import type { StorageWanted } from './storage-choice.ts';
-import type { Limits } from './store/limits.ts';
 import { openStore, type Store } from './store/store.ts';
-import type { Logger } from './telemetry/log.ts';
 import { Metrics, type StorageNumbers } from './telemetry/metrics.ts';
 import type { Spans } from './telemetry/spans.ts';
-import { openTracing, type TraceSettings } from './telemetry-parts.ts';
+import { openTracing } from './telemetry-parts.ts';
 import { Keys } from './tenancy/keys.ts';
 import { Tenancy } from './tenancy/tenancy.ts';
-import { openSinks, type SinkSettings, type Sinks } from './webhook-parts.ts';
+import { openSinks, type Sinks } from './webhook-parts.ts';
 import type { Webhooks } from './webhooks/webhooks.ts';
 
-export interface ControlPlaneOptions {
-  readonly databaseUrl?: string | undefined;
-  readonly version: string;
-  /** The drivers to offer, in order of preference: by name, or as they are, for tests. */
-  readonly drivers?: readonly (string | Driver)[] | undefined;
-  /** Where root filesystems are kept, and the dataset of zfs for them. */
-  readonly storage?: StorageWanted | undefined;
-  /** Where engines are that are driven by their API. */
-  readonly engines?: Engines | undefined;
-  /** What images are built with. */
-  readonly buildWith?: BuilderName | undefined;
-  /** The key of secrets; a file in the data folder when absent. */
-  readonly secretsKey?: SecretsKey | undefined;
-  /** What goes wrong where nobody waits for it. */
-  readonly log?: Logger | undefined;
-  readonly limits?: Partial<Limits> | undefined;
-  readonly deadlines?: Partial<Deadlines> | undefined;
-  /** What builds images, in place of the one that this machine has. */
-  readonly builder?: Builder | undefined;
-  /** How many builds run at a time, and how many of one tenant may wait. */
-  readonly builds?: { readonly atOnce?: number | undefined; readonly maxPerTenant?: number | undefined } | undefined;
-  /** What brings repositories, folders and archives. */
-  readonly sources?: SourcesPort | undefined;
-  /** Which registries are asked, and as whom. */
-  readonly registries?: RegistryAccessOptions | undefined;
-  /** What stays of images that nothing uses. */
-  readonly imageLimits?: Partial<CollectLimits> | undefined;
-  /** The way out of sandboxes. */
-  readonly egress?: EgressSettings | undefined;
-  /** Who is told of what was used. */
-  readonly usageHook?: UsageHookOptions | undefined;
-  /** How long the audit log is kept; for ever when absent. */
-  readonly auditDays?: number | undefined;
-  /** What it may take, where it is the one of this server. */
-  readonly sourceSettings?: SourceSettings | undefined;
-  /** Where traces go; nowhere when absent. */
-  readonly traces?: TraceSettings | undefined;
-  /** Where events go. */
-  readonly sinks?: SinkSettings | undefined;
-  /** Another server took the database over: this one must end. */
-  readonly onSuperseded?: (() => void) | undefined;
-}
+export type { ControlPlaneOptions } from './plane-options.ts';
 
 /** Everything of the server but the ways to reach it. */
 export interface ControlPlane {

@@ -27,12 +27,12 @@ import { type EngineKind, engineKinds } from './engine-kind.ts';
 import { EngineSnapshots, type NamedImage } from './engine-snapshots.ts';
 import { GuestLinks } from './guest-links.ts';
 import { GuestVolume } from './guest-volume.ts';
+import { howItStands } from './how-it-stands.ts';
 import { type InstanceNames, isKept, keyOf, namesOf } from './instance-name.ts';
 import { KeptContainers } from './kept-containers.ts';
 import { KnownEngine } from './known-engine.ts';
 import { launch } from './launch.ts';
 import { SecretFile } from './secret-file.ts';
-import { whyEnded } from './why-ended.ts';
 import { WorkspaceVolumes } from './workspace-volume.ts';
 
 /** What a sandbox's last words may be. */
@@ -217,19 +217,11 @@ export class DockerDriver implements Driver {
     const names = namesOf(key);
     try {
       const found = await this.#containers.inspect(names.container, signal);
-      return found ? this.#judge(found, names) : { status: 'gone' };
+      return found ? howItStands(found.State, this.#isCutShort(names)) : { status: 'gone' };
     } catch (error) {
       signal.throwIfAborted();
       return { status: 'unknown', message: (error as Error).message };
     }
-  }
-
-  #judge({ State }: Container, names: InstanceNames): Inspection {
-    const { Running, Paused, Status } = State;
-    if (Status === 'created' || (Running && this.#isCutShort(names)))
-      return { status: 'ended', reason: 'interrupted', message: 'its creation was cut short' };
-    if (Running || Paused) return { status: Paused ? 'paused' : 'running' };
-    return { status: 'ended', ...whyEnded(State) };
   }
 
   /** One whose secrets this server does not have may be well all the same. */
