@@ -34,7 +34,7 @@ describe.runIf(isRoot)('images of a server', () => {
     reference = `localhost:${registry.host.split(':')[1]}/team/small:one`;
     server = await testServer({ drivers: ['oci'], imageLimits: { graceMs: 0 } });
     for (const [name, tenant, scope] of [
-      ['operator', 'ops', 'admin'],
+      ['operator', 'local', 'admin'],
       ['user', 'acme', 'manage'],
       ['stranger', 'evil', 'manage'],
     ] as const) {

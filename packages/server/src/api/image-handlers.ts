@@ -1,4 +1,5 @@
 import type { imageRoutes } from '@caisson/contract';
+import { requireOperator } from '../tenancy/caller.ts';
 import type { Call, Handlers } from './handler.ts';
 import { progressAnswer } from './progress-answer.ts';
 import { ok } from './sandbox-handlers.ts';
@@ -13,15 +14,15 @@ export const imageHandlers: Handlers<keyof typeof imageRoutes> = {
   'image.get': async ({ images }, call) => ok(await images.get(call.caller, call.params.digest, waiting(call))),
 
   'image.pull': ({ images }, call) =>
-    progressAnswer(call, (doing) => images.pull(call.caller, call.body.reference, call.body.secret, doing)),
+    operated(call, (doing) => images.pull(call.caller, call.body.reference, call.body.secret, doing)),
 
   'image.publish': ({ images }, call) =>
-    progressAnswer(call, (doing) => images.publish(call.caller, call.params.digest, call.body, doing)),
+    operated(call, (doing) => images.publish(call.caller, call.params.digest, call.body, doing)),
 
   'image.delete': async ({ images }, call) => ok(await images.delete(call.caller, call.params.digest, waiting(call))),
 
   'image.gc': ({ images }, call) =>
-    progressAnswer(call, ({ signal, progress }) => {
+    operated(call, ({ signal, progress }) => {
       progress('looking for what nothing refers to');
       return images.collect(call.caller, call.body.unusedSeconds, signal);
     }),
@@ -38,6 +39,15 @@ export const imageHandlers: Handlers<keyof typeof imageRoutes> = {
   'image.extensions': async ({ images }, call) =>
     ok({ items: await images.extensions(call.caller, call.query, waiting(call)) }),
 };
+
+/** Who may not is told so before an answer begins. */
+async function operated(
+  call: Parameters<typeof progressAnswer>[0],
+  work: Parameters<typeof progressAnswer>[1],
+): ReturnType<typeof progressAnswer> {
+  requireOperator(call.caller, 'images are pulled, published and removed by the operator');
+  return progressAnswer(call, work);
+}
 
 /** Until the client leaves, and not for ever. */
 function waiting({ onLeft }: Pick<Call<'image.get'>, 'onLeft'>): AbortSignal {
