@@ -6,7 +6,7 @@ import { skip } from '../conformance/skips.ts';
 import { SandboxWorld, spec, whyNoSandboxes } from './sandbox-world.ts';
 import { chooseSeed, seeded } from './seeded.ts';
 
-const kills = 8;
+const kills = 5;
 const pool = { min: 3, max: 6 };
 
 /**

@@ -1,8 +1,8 @@
 import { afterAll } from 'vitest';
 import { type RealEngine, startEngine, whyNoEngine } from '../real-engine.ts';
 import { describeDriver } from './describe-driver.ts';
+import { isForEachRun } from './each-run-laws.ts';
 import { engineWorld } from './engine-world.ts';
-import { isForEachRun } from './podman-laws.ts';
 
 let starting: Promise<RealEngine> | undefined;
 const engine = () => {

@@ -1,5 +1,3 @@
 import { describePreviews } from './describe-previews.ts';
 
 describePreviews({ runtime: 'runc', bytes: 100_000_000 });
-// The kernel of gVisor copies every byte by tracing: the same laws hold for fewer of them.
-describePreviews({ runtime: 'runsc', bytes: 10_000_000 });

@@ -1,6 +1,6 @@
 /**
- * The laws that Podman is held to in each run: where its engine has been seen to differ from Docker's. It needs several
- * times as long as Docker for the same; the rest of the laws, which is the same driver's work, runs among the long tests.
+ * The laws that Podman and runsc are held to in each run: where they have been seen to differ from Docker and runc. They
+ * need several times as long for the same; the rest of the laws, which is the same driver's work, runs among the long tests.
  */
 const eachTime: ReadonlySet<string> = new Set([
   'is usable and says which version it is',
