@@ -131,7 +131,7 @@ describe.runIf(isRoot)('images of a server', () => {
       () => user.images.gc(),
       () => user.images.unpublish(`${host}/team/copy:two`),
     ])
-      await expect(call()).rejects.toMatchObject({ code: 'operator_needed' });
+      await expect(call()).rejects.toMatchObject({ code: 'scope_missing' });
   });
 
   test('the command publishes by the beginning of a digest, and deletes', async () => {
