@@ -6,6 +6,7 @@ import { type AttackWorld, type Confined, compile } from './sandbox-world.ts';
 /** Not a capability of the sandbox: refused by the kernel itself. */
 const EPERM = 1;
 const ENOSYS = 38;
+const EPROTONOSUPPORT = 93;
 const SIGSYS = 31;
 
 /** What each group of calls would be good for, and the names under which `native/try-call.c` makes them. */
@@ -42,8 +43,7 @@ const deniedForms: Readonly<Record<string, string>> = {
   'AF_VSOCK, which no namespace has of its own': 'socket-vsock socket-high-bits',
   AF_PACKET: 'socket-packet',
   'every other family of sockets': 'socket-key socket-bluetooth socket-can socket-xdp socket-tipc socketpair-inet',
-  'NETLINK other than ROUTE':
-    'netlink-usersock netlink-audit netlink-netfilter netlink-uevent netlink-generic netlink-crypto',
+  'NETLINK other than ROUTE': 'netlink-usersock netlink-netfilter netlink-uevent netlink-generic netlink-crypto',
 };
 
 /** Calls that the filter lets through, because programs need their harmless forms, and the kernel refuses. */
@@ -96,6 +96,10 @@ export function describeCalls(name: string, open: () => Promise<AttackWorld>, fo
 
     test('clone3, into whose flags a filter cannot look, is as if it were not there', async () => {
       expect(await outcomes('clone3', 'root')).toEqual({ clone3: String(ENOSYS) });
+    });
+
+    test('the audit of the kernel is as if there were none: programs go on without it', async () => {
+      expect(await outcomes('netlink-audit', 'root')).toEqual({ 'netlink-audit': String(EPROTONOSUPPORT) });
     });
 
     test('what programs need of all this is allowed', async () => {

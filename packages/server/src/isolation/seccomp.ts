@@ -3,12 +3,13 @@
  *
  * A call that is not in it fails with `deniedErrno` and nothing else happens. No call that is allowed ever fails with that
  * number, so a test, and a person who reads a trace, knows a denial for what it is. Where programs must fall back to an
- * older call they are told `ENOSYS` instead.
+ * older call they are told `ENOSYS` instead, and that there is no audit where they ask for it.
  */
 
 /** ENOANO: of no use to any kernel of today. */
 export const deniedErrno = 55;
 const ENOSYS = 38;
+const EPROTONOSUPPORT = 93;
 
 /** Every flag of clone, clone3, unshare and setns that makes or enters a namespace. */
 const namespaceFlags = 0x7e02_0080;
@@ -18,6 +19,7 @@ const inet = 2;
 const inet6 = 10;
 const netlink = 16;
 const netlinkRoute = 0;
+const netlinkAudit = 9;
 
 /** What `personality` may be asked for: to be told, Linux, and the same without random addresses, which debuggers want. */
 const personalities = [0x0, 0x8, 0x20000, 0x20008, 0x40000, 0xffffffff];
@@ -139,6 +141,8 @@ export function seccompProfile(machine: NodeJS.Architecture = process.arch, list
       withoutNamespaces('unshare'),
       // Its flags lie in memory, where a filter cannot look: programs are sent to `clone`.
       { names: ['clone3'], action: 'SCMP_ACT_ERRNO', errnoRet: ENOSYS },
+      // Programs that tell the kernel's audit of what they do, as `useradd` does, go on where there is none and else give up.
+      { ...allow(['socket'], [0, netlink], [2, netlinkAudit]), action: 'SCMP_ACT_ERRNO', errnoRet: EPROTONOSUPPORT },
       ...(listed ? [{ names: deniedCalls, action: 'SCMP_ACT_ERRNO', errnoRet: deniedErrno } as const] : []),
     ],
   };

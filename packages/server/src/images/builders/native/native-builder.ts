@@ -77,11 +77,15 @@ export class NativeBuilder implements Builder {
       return built(known, workbench.workshop);
     }
     requirePlatform(request);
+    const held: (() => void)[] = [];
+    // However long it takes: until its record names them, nothing else does.
+    const hold = (digests: readonly string[]) => held.push(workbench.workshop.inUse.hold(digests));
     try {
-      const image = await this.#make(workbench, request, steps);
+      const image = await this.#make(workbench, request, steps, hold);
       await workbench.kept.keepImage(key, image);
       return built(image, workbench.workshop);
     } finally {
+      for (const release of held) release();
       await Promise.all(this.#ending);
     }
   }
@@ -106,15 +110,23 @@ export class NativeBuilder implements Builder {
     this.#ending.add(ending);
   }
 
-  async #make(workbench: Workbench, request: BuildRequest, steps: readonly BuildStep[]): Promise<KeptImage> {
+  async #make(
+    workbench: Workbench,
+    request: BuildRequest,
+    steps: readonly BuildStep[],
+    hold: (digests: readonly string[]) => void,
+  ): Promise<KeptImage> {
     const { plan } = request;
     const base = await this.#base(request);
     const diffIds = [...base.diffIds];
+    hold([base.digest, ...diffIds]);
     for (const step of steps) {
       if (diffIds.length >= workbench.workshop.bounds.layers)
         throw tooManyLayers(step, workbench.workshop.bounds.layers);
       const layer = await this.#step(workbench, request, base, diffIds, step);
-      if (layer !== null) diffIds.push(layer);
+      if (layer === null) continue;
+      hold([layer]);
+      diffIds.push(layer);
     }
     const folders = diffIds.map((diffId) => workbench.workshop.layers.folderOf(diffId));
     const installed = await installedPackages(folders);
