@@ -8,6 +8,8 @@ const exclude = ['**/node_modules/**', '**/dist/**', ...(long ? [] : ['**/*.long
 /** Those of the guest count what their own process holds. */
 const alone = 'packages/guest/src/**/*.test.ts';
 
+const shared = { isolate: false, setupFiles: ['test/fresh.ts', 'test/seed.ts'] };
+
 export default defineConfig({
   // Tests read the sources of every package, so that none of them can pass on a stale build.
   resolve: { conditions: ['source'] },
@@ -22,21 +24,13 @@ export default defineConfig({
     projects: long
       ? [{ extends: true, test: { name: 'long', include: ['**/*.long.test.ts'], exclude } }]
       : [
-          // Tests of single parts share one process, as the parts do: a process for each took longer than they.
+          // Tests share a process with others, as parts of a server do: a process for each took longer than they.
           {
             extends: true,
-            test: {
-              name: 'parts',
-              include: ['packages/*/src/**/*.test.ts'],
-              exclude: [...exclude, alone],
-              isolate: false,
-              setupFiles: ['test/seed.ts'],
-            },
+            test: { name: 'parts', include: ['packages/*/src/**/*.test.ts'], exclude: [...exclude, alone], ...shared },
           },
-          {
-            extends: true,
-            test: { name: 'whole', include: ['test/**/*.test.ts', alone], exclude, setupFiles: ['test/seed.ts'] },
-          },
+          { extends: true, test: { name: 'whole', include: ['test/**/*.test.ts'], exclude, ...shared } },
+          { extends: true, test: { name: 'guest', include: [alone], exclude, setupFiles: ['test/seed.ts'] } },
         ],
   },
 });

@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,11 +20,13 @@ export class SmallDisk {
     mkdirSync(this.folder, { mode: 0o700 });
   }
 
-  /** Takes all that is left but a few blocks. */
+  /** Takes all that is left but a few blocks. Others write meanwhile: what they took first is full as well. */
   fill(): void {
     const { bavail, bsize } = statfsSync(this.#point);
     const bytes = Math.max(0, bavail - 16) * bsize;
-    if (bytes > 0) execFileSync('fallocate', ['-l', String(bytes), join(this.#point, 'full')]);
+    if (bytes === 0) return;
+    spawnSync('fallocate', ['-l', String(bytes), join(this.#point, 'full')], { stdio: 'ignore' });
+    if (statfsSync(this.#point).bavail > bavail / 2) throw new Error('the disk could not be filled');
   }
 
   clear(): void {

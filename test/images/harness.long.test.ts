@@ -3,11 +3,13 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { Caisson } from '@caisson/sdk';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { versionCommand } from '../../packages/server/src/images/harnesses/commands.ts';
 import { installHarness } from '../../packages/server/src/images/harnesses/install.ts';
 import { harnesses } from '../../packages/server/src/images/harnesses/table.ts';
 import { machineArchitecture } from '../../packages/server/src/images/oci/platform.ts';
+import { testServer } from '../e2e/server.ts';
 import { slowness } from '../slowness.ts';
 
 const run = promisify(execFile);
@@ -40,5 +42,30 @@ test.each(Object.values(harnesses))(
     expect(help.stdout + help.stderr).toContain(harness.profileOption);
     for (const option of harness.oneShot.filter((word) => word.startsWith('--')))
       expect(help.stdout + help.stderr).toContain(option);
+  },
+);
+
+/** Through the sandbox's own way out, on the machine's programs, which trust what the machine trusts. */
+test.runIf(process.getuid?.() === 0).each(Object.values(harnesses))(
+  '$id is installed in a sandbox, and says its version there',
+  { timeout: 300_000 * slowness },
+  async (harness) => {
+    const install = installHarness(harness, { place, architecture });
+    if (typeof install === 'string') throw new Error(install);
+    const server = await testServer({ drivers: ['oci'] });
+    try {
+      const sandbox = await new Caisson({ baseUrl: server.url }).sandboxes.create({
+        spec: { source: { kind: 'none' }, os: 'host', runtime: { network: { mode: 'open' } } },
+      });
+      for (const step of install.steps) {
+        const done = await sandbox.exec(['sh', '-c', step.run], { user: 'root', timeoutSeconds: 240 });
+        expect(done.exitCode, done.stderr).toBe(0);
+      }
+      const { stdout } = await sandbox.exec([harness.command, '--version']);
+      expect(stdout).toContain(harness.defaultVersion);
+      await sandbox.destroy();
+    } finally {
+      await server.close();
+    }
   },
 );

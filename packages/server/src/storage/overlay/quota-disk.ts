@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { mkdir, open, readdir, rename, rm, stat, utimes } from 'node:fs/promises';
+import { link, mkdir, open, readdir, rm, stat, utimes } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { CaissonError, newId } from '@caisson/contract';
 import type { HostClient } from '@caisson/guest';
@@ -35,7 +35,10 @@ async function makeTemplate(host: HostClient, pool: string, template: string, by
     const features = '^has_journal,^resize_inode';
     const extended = 'lazy_itable_init=1,root_owner=0:0';
     await hostCommand(host, 'mkfs.ext4', ['-q', '-F', '-m', '0', '-O', features, '-E', extended, draft]);
-    await rename(draft, template);
+    // One that somebody else has made meanwhile stays: it may be being copied.
+    await link(draft, template).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw error;
+    });
   } finally {
     await rm(draft, { force: true });
   }
