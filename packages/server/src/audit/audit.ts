@@ -6,7 +6,7 @@ import type { Spool } from './spool.ts';
 import { Strangers } from './strangers.ts';
 
 /** How long a line waits for others. Longer writes less often; who reads the log does not wait for it. */
-const everyMs = 50;
+const everyMs = 200;
 /** Lines of strangers are folded for so long. */
 const strangersMs = 1_000;
 const retryMs = 1_000;
