@@ -28,6 +28,14 @@ export async function progressAnswer(
     return { status: 200, body: await work({ signal: left.signal, progress: () => {} }) };
   }
   liveStreams.requireRoom(callerName(call.caller));
+  return eventsAnswer((sink) => {
+    const progress = (text: string) => void tellEvent(sink, 'progress', { text });
+    return work({ signal: AbortSignal.any([sink.closed, call.shutdown]), progress });
+  });
+}
+
+/** Events as they come; what the work gives is the last of them, and nothing when it gives undefined. */
+export function eventsAnswer(work: (sink: ByteSink) => Promise<unknown>): ByteAnswer {
   return {
     status: 200,
     headers: { 'content-type': byteForms.events, 'x-accel-buffering': 'no' },
@@ -36,10 +44,10 @@ export async function progressAnswer(
       const keepalive = setInterval(() => sink.write(': still here\n\n'), keepaliveMs);
       try {
         sink.write(': it begins\n\n');
-        const progress = (text: string) => void tell(sink, 'progress', { text });
-        tell(sink, 'answer', await work({ signal: AbortSignal.any([sink.closed, call.shutdown]), progress }));
+        const told = await work(sink);
+        if (told !== undefined) tellEvent(sink, 'answer', told);
       } catch (error) {
-        tell(sink, 'problem', toProblem(asCaissonError(error)));
+        tellEvent(sink, 'problem', toProblem(asCaissonError(error)));
       } finally {
         clearInterval(keepalive);
       }
@@ -47,6 +55,10 @@ export async function progressAnswer(
   };
 }
 
-function tell(sink: ByteSink, event: 'progress' | 'answer' | 'problem', data: unknown): Promise<void> | undefined {
+export function tellEvent(
+  sink: ByteSink,
+  event: 'progress' | 'answer' | 'problem',
+  data: unknown,
+): Promise<void> | undefined {
   return sink.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
 }

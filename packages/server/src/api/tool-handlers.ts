@@ -1,13 +1,10 @@
-import { byteForms, describeTools, type ToolProgress, type toolRoutes, toProblem } from '@caisson/contract';
-import { asCaissonError } from '../sandbox/failure.ts';
+import { byteForms, describeTools, type ToolProgress, type toolRoutes } from '@caisson/contract';
 import { callerName } from '../tenancy/caller.ts';
 import type { ByteSink } from './byte-sink.ts';
 import type { ApiContext, ByteAnswer, Call, Handlers } from './handler.ts';
 import { liveStreams } from './open-streams.ts';
+import { eventsAnswer, tellEvent } from './progress-answer.ts';
 import { ok } from './sandbox-handlers.ts';
-
-/** Proxies close what is silent for a minute. */
-const keepaliveMs = 15_000;
 
 export const toolHandlers: Handlers<keyof typeof toolRoutes> = {
   'tool.list': async () => ok({ items: describeTools() }),
@@ -23,24 +20,10 @@ async function runAsStream({ tools }: ApiContext, call: Call<'tool.run'>): Promi
   const { caller, params, body, shutdown } = call;
   liveStreams.requireRoom(callerName(caller));
   await tools.check(caller, params.id, body);
-  return {
-    status: 200,
-    headers: { 'content-type': byteForms.events, 'x-accel-buffering': 'no' },
-    isLive: true,
-    async send(sink) {
-      const keepalive = setInterval(() => sink.write(': still here\n\n'), keepaliveMs);
-      try {
-        sink.write(': it begins\n\n');
-        const answer = tools.run(caller, params.id, body, progressTo(sink), shutdown);
-        const told = await Promise.race([answer, gone(sink.closed)]);
-        if (told) tell(sink, 'answer', told);
-      } catch (error) {
-        tell(sink, 'problem', toProblem(asCaissonError(error)));
-      } finally {
-        clearInterval(keepalive);
-      }
-    },
-  };
+  return eventsAnswer((sink) => {
+    const answer = tools.run(caller, params.id, body, progressTo(sink), shutdown);
+    return Promise.race([answer, gone(sink.closed)]);
+  });
 }
 
 /**
@@ -55,7 +38,7 @@ function progressTo(sink: ByteSink): (progress: ToolProgress) => void {
       lost += text.length;
       return;
     }
-    const room = tell(sink, 'progress', { stream, text, ...(lost > 0 ? { lost } : {}) });
+    const room = tellEvent(sink, 'progress', { stream, text, ...(lost > 0 ? { lost } : {}) });
     lost = 0;
     if (room === undefined) return;
     isFull = true;
@@ -63,10 +46,6 @@ function progressTo(sink: ByteSink): (progress: ToolProgress) => void {
       isFull = false;
     });
   };
-}
-
-function tell(sink: ByteSink, event: 'progress' | 'answer' | 'problem', data: unknown): Promise<void> | undefined {
-  return sink.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
 }
 
 function gone(closed: AbortSignal): Promise<undefined> {

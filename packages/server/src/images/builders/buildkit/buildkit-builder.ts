@@ -3,11 +3,11 @@ import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { CaissonError, type NetworkRules, type Owner } from '@caisson/contract';
 import type { Images } from '../../images.ts';
-import { machineArchitecture } from '../../oci/platform.ts';
 import { buildSpec } from '../../plan/build-spec.ts';
 import { type BuildStep, buildSteps } from '../../plan/build-steps.ts';
 import { fromRecord, type Workshop } from '../../ways/workshop.ts';
 import type { Builder, BuilderTrouble, BuildRequest, BuiltImage } from '../builder.ts';
+import { builtImage, requirePlatform } from '../image-of-plan.ts';
 import { baseOfPlan } from '../native/base-of-plan.ts';
 import { type KeptImage, KeptSteps } from '../native/kept-steps.ts';
 import { planKey } from '../native/step-key.ts';
@@ -83,12 +83,12 @@ export class BuildkitBuilder implements Builder {
         tell({ kind: 'step-began', step: id, title });
         tell({ kind: 'step-ended', step: id, outcome: 'cached', ms: 0 });
       }
-      return built(known, workshop);
+      return builtImage(known, workshop);
     }
     requirePlatform(request);
     const image = await workshop.drafts.use((draft) => this.#make(request, steps, workshop, draft));
     await kept.keepImage(key, image);
-    return built(image, workshop);
+    return builtImage(image, workshop);
   }
 
   async #make(
@@ -155,18 +155,4 @@ async function contextOf(
       context: { step: missing.id },
     });
   return all.filter(({ path }) => copies.some(({ from }) => path === from || path.startsWith(`${from}/`)));
-}
-
-function built({ record, bill }: KeptImage, workshop: Workshop): BuiltImage {
-  return { ...fromRecord(record, workshop), billOfMaterials: bill };
-}
-
-function requirePlatform({ plan: { platform } }: BuildRequest): void {
-  const here = machineArchitecture();
-  if (platform.os === 'linux' && platform.architecture === here) return;
-  throw new CaissonError(
-    'unsupported-os',
-    `the plan is for ${platform.os}/${platform.architecture}, and this machine is linux/${here}`,
-    { hint: 'Build it on a machine of that kind.' },
-  );
 }

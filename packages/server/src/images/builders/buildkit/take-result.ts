@@ -1,15 +1,12 @@
 import { readdir } from 'node:fs/promises';
 import { CaissonError } from '@caisson/contract';
-import { canonicalJson, type ResolvedImagePlan } from '@caisson/workspace-composition';
-import { planDigest } from '@caisson/workspace-composition/digest';
-import { digestOf } from '../../digest.ts';
+import type { ResolvedImagePlan } from '@caisson/workspace-composition';
 import type { ImageRecord } from '../../image-records.ts';
 import { readDockerArchive } from '../../local/docker-archive.ts';
 import { TarTree } from '../../local/tar-tree.ts';
 import { fetchLayers } from '../../oci/fetch-layers.ts';
-import { billOfMaterials } from '../../plan/bill-of-materials.ts';
 import type { Workshop } from '../../ways/workshop.ts';
-import { installedPackages } from '../native/installed-packages.ts';
+import { imageOfPlan } from '../image-of-plan.ts';
 import type { KeptImage } from '../native/kept-steps.ts';
 
 export interface ResultParts {
@@ -34,21 +31,5 @@ export async function takeResult(parts: ResultParts): Promise<KeptImage> {
   const above = await fetchLayers(content.layers.slice(baseLayers), workshop.layers, signal, () => {});
   const diffIds = [...base.diffIds];
   for (const { diffId, folder } of above) if ((await readdir(folder)).length > 0) diffIds.push(diffId);
-  const installed = await installedPackages(diffIds.map((diffId) => workshop.layers.folderOf(diffId)));
-  return {
-    record: recordOf(plan, base, diffIds),
-    bill: installed === undefined && plan.packages.length > 0 ? null : billOfMaterials(plan, installed),
-  };
-}
-
-function recordOf(plan: ResolvedImagePlan, base: ImageRecord, diffIds: readonly string[]): ImageRecord {
-  const config = { ...base.config, env: { ...base.config.env, ...plan.env } };
-  return {
-    digest: digestOf(canonicalJson({ diffIds, config, platform: plan.platform, labels: plan.labels })),
-    name: `${base.name} with ${planDigest(plan).slice(0, 'plan-sha256:'.length + 12)}`,
-    diffIds: [...diffIds],
-    config,
-    notices: base.notices,
-    madeAt: new Date().toISOString(),
-  };
+  return imageOfPlan(plan, base, diffIds, workshop);
 }

@@ -1,19 +1,15 @@
 import { CaissonError } from '@caisson/contract';
 import { canonicalJson } from '@caisson/workspace-composition';
-import { planDigest } from '@caisson/workspace-composition/digest';
 import { digestOf } from '../../digest.ts';
 import type { ImageRecord } from '../../image-records.ts';
 import type { Images } from '../../images.ts';
-import { machineArchitecture } from '../../oci/platform.ts';
 import { Packer } from '../../pack/packer.ts';
-import { billOfMaterials } from '../../plan/bill-of-materials.ts';
 import { type BuildStep, buildSteps } from '../../plan/build-steps.ts';
 import { SharedWork } from '../../shared-work.ts';
-import { fromRecord, type Workshop } from '../../ways/workshop.ts';
 import type { Builder, BuilderTrouble, BuildRequest, BuiltImage } from '../builder.ts';
+import { builtImage, imageOfPlan, requirePlatform } from '../image-of-plan.ts';
 import { baseOfPlan } from './base-of-plan.ts';
 import { contentOf, doStep, type StepLimits, type StepParts } from './do-step.ts';
-import { installedPackages } from './installed-packages.ts';
 import { type KeptImage, KeptSteps } from './kept-steps.ts';
 import { asStepError } from './step-failure.ts';
 import { planKey, stepKey } from './step-key.ts';
@@ -74,7 +70,7 @@ export class NativeBuilder implements Builder {
         request.tell({ kind: 'step-began', step: id, title });
         request.tell({ kind: 'step-ended', step: id, outcome: 'cached', ms: 0 });
       }
-      return built(known, workbench.workshop);
+      return builtImage(known, workbench.workshop);
     }
     requirePlatform(request);
     const held: (() => void)[] = [];
@@ -83,7 +79,7 @@ export class NativeBuilder implements Builder {
     try {
       const image = await this.#make(workbench, request, steps, hold);
       await workbench.kept.keepImage(key, image);
-      return built(image, workbench.workshop);
+      return builtImage(image, workbench.workshop);
     } finally {
       for (const release of held) release();
       await Promise.all(this.#ending);
@@ -116,7 +112,6 @@ export class NativeBuilder implements Builder {
     steps: readonly BuildStep[],
     hold: (digests: readonly string[]) => void,
   ): Promise<KeptImage> {
-    const { plan } = request;
     const base = await this.#base(request);
     const diffIds = [...base.diffIds];
     hold([base.digest, ...diffIds]);
@@ -128,12 +123,7 @@ export class NativeBuilder implements Builder {
       hold([layer]);
       diffIds.push(layer);
     }
-    const folders = diffIds.map((diffId) => workbench.workshop.layers.folderOf(diffId));
-    const installed = await installedPackages(folders);
-    return {
-      record: recordOf(request, base, diffIds),
-      bill: installed === undefined && plan.packages.length > 0 ? null : billOfMaterials(plan, installed),
-    };
+    return imageOfPlan(request.plan, base, diffIds, workbench.workshop);
   }
 
   /** It is a step of its own where there is something to do for it. */
@@ -208,32 +198,6 @@ export class NativeBuilder implements Builder {
       throw asStepError(step, error, signal);
     }
   }
-}
-
-function recordOf({ plan }: BuildRequest, base: ImageRecord, diffIds: readonly string[]): ImageRecord {
-  const config = { ...base.config, env: { ...base.config.env, ...plan.env } };
-  return {
-    digest: digestOf(canonicalJson({ diffIds, config, platform: plan.platform, labels: plan.labels })),
-    name: `${base.name} with ${planDigest(plan).slice(0, 'plan-sha256:'.length + 12)}`,
-    diffIds: [...diffIds],
-    config,
-    notices: base.notices,
-    madeAt: new Date().toISOString(),
-  };
-}
-
-function built({ record, bill }: KeptImage, workshop: Workshop): BuiltImage {
-  return { ...fromRecord(record, workshop), billOfMaterials: bill };
-}
-
-function requirePlatform({ plan: { platform } }: BuildRequest): void {
-  const here = machineArchitecture();
-  if (platform.os === 'linux' && platform.architecture === here) return;
-  throw new CaissonError(
-    'unsupported-os',
-    `the plan is for ${platform.os}/${platform.architecture}, and this machine is linux/${here}`,
-    { hint: 'Build it on a machine of that kind.' },
-  );
 }
 
 function tooManyLayers(step: BuildStep, most: number): CaissonError {
