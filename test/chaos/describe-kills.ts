@@ -19,7 +19,7 @@ export function describeKills(name: string, kills: number, database: () => Promi
     const folder = mkdtempSync(join(tmpdir(), 'caisson-kill-'));
     afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-    test(`${kills} kills lose nothing and leave nothing half-done`, { timeout: 60_000 + kills * 8_000 }, async () => {
+    test(`${kills} kills lose nothing and leave nothing half-done`, { timeout: 120_000 + kills * 8_000 }, async () => {
       const databaseUrl = await database();
       const seed = chooseSeed();
       const random = seeded(seed);

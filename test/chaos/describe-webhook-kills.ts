@@ -51,7 +51,7 @@ export function describeWebhookKills(kills: number, clients: number): void {
           const [webhook] = await caisson.webhooks.list();
           return webhook?.held === 0 && webhook.position >= end;
         };
-        await expect.poll(isDone, { timeout: 60_000 * slowness, interval: 100 }).toBe(true);
+        await expect.poll(isDone, { timeout: 120_000 * slowness, interval: 100 }).toBe(true);
         const delivered = sequencesOf(receiver.deliveries.map(({ event }) => event));
         for (const [subject, wanted] of sequencesOf(log)) {
           const came = [...(delivered.get(subject) ?? [])].filter((one) => wanted.has(one));

@@ -12,7 +12,7 @@ describe.each(['btrfs', 'overlay'])('a sandbox whose disk is full, on %s', (stor
   afterAll(() => world.close());
 
   test('is told so inside by the usual error, and outside by its name, and goes on', {
-    timeout: 60_000,
+    timeout: 120_000,
   }, async (context) => {
     if (whyNoSandboxes !== undefined) skip(context, whyNoSandboxes);
     await world.start(['--storage', storage]);

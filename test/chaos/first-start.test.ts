@@ -8,7 +8,7 @@ import { SandboxWorld, spec, whyNoSandboxes } from './sandbox-world.ts';
 const world = new SandboxWorld();
 afterAll(() => world.close());
 
-test('servers that are killed during their first start leave nothing', { timeout: 60_000 }, async (context) => {
+test('servers that are killed during their first start leave nothing', { timeout: 120_000 }, async (context) => {
   if (whyNoSandboxes !== undefined) skip(context, whyNoSandboxes);
   // Somewhere in here it tries the runtimes that it finds.
   for (let ms = 250; ms < 700; ms += 30) {

@@ -33,7 +33,7 @@ describe('kill -9 of a server with a warm pool', () => {
     let taken = 0;
     // However slow the machine is, there is somebody to be handed out before the first kill.
     const ready = async () => (await world.client().pools.list())[0]?.ready ?? 0;
-    await expect.poll(ready, { timeout: 60_000 }).toBeGreaterThan(0);
+    await expect.poll(ready, { timeout: 120_000 }).toBeGreaterThan(0);
     for (let kill = 1; kill <= kills; kill += 1) {
       let goOn = true;
       const caisson = world.client();

@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-test('a restart of the machine loses the processes and nothing else', { timeout: 60_000 }, async (context) => {
+test('a restart of the machine loses the processes and nothing else', { timeout: 120_000 }, async (context) => {
   if (whyNoSandboxes !== undefined) skip(context, whyNoSandboxes);
   const { sandboxes } = world.client();
   const kept = await sandboxes.create({ spec: persistent });

@@ -67,7 +67,7 @@ describe.runIf(isRoot)('btrfs storage', () => {
     expect((await again.prepare({ sandbox: kept, image }, never())).path).toBe(rootfs.path);
     await storage.destroy(greedy, never());
     execFileSync('btrfs', ['filesystem', 'sync', pool]);
-    await expect.poll(async () => (await storage.health(never())).state, { timeout: 10_000 }).toBe('ok');
+    await expect.poll(async () => (await storage.health(never())).state, { timeout: 30_000 }).toBe('ok');
     await storage.prepare({ sandbox: newId('sandbox'), image }, never()).catch(() => {});
     const next = await restart();
     expect((await next.list(never())).sandboxes).toContain(kept);

@@ -36,7 +36,7 @@ export function describeStorageKills(kind: LayeredKind): void {
       await ended;
     }
 
-    test('what is listed is whole, and nothing half-done is left', { timeout: 60_000 }, async () => {
+    test('what is listed is whole, and nothing half-done is left', { timeout: 120_000 }, async () => {
       const { folder, pool, image, close } = await layeredWorld(kind);
       try {
         for (let round = 0; round < rounds; round += 1) {

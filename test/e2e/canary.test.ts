@@ -73,12 +73,12 @@ describe.skipIf(!isRoot)('a canary that is made ahead', () => {
     const takenFrom = async () =>
       (await caisson.pools.list()).filter(({ taken }) => taken > 0).map((pool) => pool.profile);
     await caisson.pools.set('blank', { min: 1, max: 1 });
-    await expect.poll(isFull, { timeout: 10_000 }).toBe(true);
+    await expect.poll(isFull, { timeout: 30_000 }).toBe(true);
     const cold = await caisson.sandboxes.create();
     expect(await takenFrom()).toEqual([]);
     expect(await checksOf(caisson, cold.id)).toMatchObject({ ok: true });
     await caisson.pools.set('sandbox-canary', { min: 1, max: 1 });
-    await expect.poll(isFull, { timeout: 10_000 }).toBe(true);
+    await expect.poll(isFull, { timeout: 30_000 }).toBe(true);
     const warm = await caisson.sandboxes.create();
     expect(await takenFrom()).toEqual(['sandbox-canary@1']);
     expect(await checksOf(caisson, warm.id)).toMatchObject({ ok: true });

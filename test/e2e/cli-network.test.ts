@@ -42,7 +42,7 @@ test('the flags of a create are the rules that its sandbox begins with', async (
   });
 });
 
-test('entries are allowed, denied and removed; lists, limits and the mode are set', { timeout: 30_000 }, async () => {
+test('entries are allowed, denied and removed; lists, limits and the mode are set', { timeout: 120_000 }, async () => {
   expect(await network('allow', 'web', 'pypi', 'b.example')).toMatchObject({ deny: [], revision: 1 });
   expect(await network('deny', 'web', 'd.example')).toMatchObject({ deny: ['d.example'], revision: 2 });
   const removed = await network('remove', 'web', 'PyPI', 'd.example');

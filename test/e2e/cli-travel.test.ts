@@ -30,7 +30,7 @@ describe('time travel by commands', () => {
     if (!isRoot) skip(context, 'a real sandbox needs root');
   });
 
-  test('turns end, are gone back to, and the past is a tree', { timeout: 60_000 }, async () => {
+  test('turns end, are gone back to, and the past is a tree', { timeout: 120_000 }, async () => {
     expect(await run(['history', 'web'])).toMatchObject({ code: 0, out: expect.stringContaining('no snapshots yet') });
     await write('one');
     expect(await run(['turn-complete', 'web', '-l', 'task=first'])).toMatchObject({ code: 0, out: 'turn-0001\n' });
@@ -50,7 +50,7 @@ describe('time travel by commands', () => {
     expect(history.sandbox).toMatchObject({ name: 'web', turn: 3, head: history.snapshots[0]?.id });
   });
 
-  test('snapshots are made, listed, shown, labelled and removed', { timeout: 60_000 }, async () => {
+  test('snapshots are made, listed, shown, labelled and removed', { timeout: 120_000 }, async () => {
     const made = await run(['snapshot', 'web', '-n', 'mine', '-l', 'a=b']);
     expect(made).toMatchObject({ code: 0, out: expect.stringMatching(/^snp\w+\n$/) });
     const id = made.out.trim();
@@ -74,7 +74,7 @@ describe('time travel by commands', () => {
     }
   });
 
-  test('new sandboxes begin from a snapshot, and from a live one', { timeout: 60_000 }, async () => {
+  test('new sandboxes begin from a snapshot, and from a live one', { timeout: 120_000 }, async () => {
     await write('kept');
     await run(['snapshot', 'web', '-n', 'kept']);
     const restored = await run(['restore', 'web:kept', '--name', 'again', '--ttl', '1h']);

@@ -164,7 +164,7 @@ describe('the server in the background', () => {
     const { items } = await world.json<{ items: unknown[] }>(['list']);
     expect(items).toHaveLength(3);
     const { pid } = JSON.parse(readFileSync(join(world.data, 'server.json'), 'utf8'));
-    await expect.poll(() => world.servers(), { timeout: 5_000 }).toEqual([pid]);
+    await expect.poll(() => world.servers(), { timeout: 30_000 }).toEqual([pid]);
   });
 
   test('is started again when it was killed, and has lost nothing', async () => {

@@ -79,7 +79,7 @@ export function describeEngineServer(name: EngineName): void {
       await restored.destroy();
       await fork?.destroy();
       const filters = JSON.stringify({ reference: ['localhost/caisson/*'] });
-      await expect.poll(() => count('/images/json', { filters }), { timeout: 10_000 * slowness }).toBe(0);
+      await expect.poll(() => count('/images/json', { filters }), { timeout: 30_000 * slowness }).toBe(0);
     });
 
     const testPublished = () =>
@@ -166,7 +166,7 @@ export function describeEngineServer(name: EngineName): void {
       const { container } = namesOf({ sandbox: sandbox.id, incarnation: 1 });
       await real.engine.call('DELETE', `/containers/${container}`, { query: { force: true }, signal: never });
       await expect
-        .poll(async () => (await caisson.sandboxes.get(sandbox.id)).record.reason?.code, { timeout: 10_000 * slowness })
+        .poll(async () => (await caisson.sandboxes.get(sandbox.id)).record.reason?.code, { timeout: 30_000 * slowness })
         .toMatch(/^(instance|guest)_gone$/);
       await sandbox.destroy();
     });
@@ -200,7 +200,7 @@ export function describeEngineServer(name: EngineName): void {
       await real.restart();
       // Docker takes its containers along; Podman's live on.
       const seen = async () => (await caisson.sandboxes.get(sandbox.id)).record.state;
-      if (name === 'docker') await expect.poll(seen, { timeout: 15_000 * slowness }).toBe('failed');
+      if (name === 'docker') await expect.poll(seen, { timeout: 30_000 * slowness }).toBe('failed');
       else expect((await sandbox.exec('echo on')).stdout).toBe('on\n');
       await sandbox.destroy();
       const next = await make();

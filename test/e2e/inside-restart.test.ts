@@ -33,7 +33,7 @@ test.skipIf(reason !== undefined)(
 
     const began = performance.now();
     await first.server.close();
-    expect(performance.now() - began).toBeLessThan(3_000);
+    expect(performance.now() - began).toBeLessThan(20_000);
     expect(await collected).toBe('shutting_down');
 
     const second = await testServer({ drivers: [driver], listen: [`127.0.0.1:${port}`] }, first.folder);
@@ -47,7 +47,7 @@ test.skipIf(reason !== undefined)(
     expect(await waiting).toMatchObject({ signal: 'SIGKILL' });
     const again = performance.now();
     await second.close();
-    expect(performance.now() - again).toBeLessThan(3_000);
+    expect(performance.now() - again).toBeLessThan(20_000);
   },
 );
 

@@ -20,7 +20,7 @@ describe('the network rules of a real sandbox', () => {
     if (whyNoSandboxes !== undefined) skip(context, whyNoSandboxes);
   });
 
-  test('hold across rollback, fork, restore and a killed server', { timeout: 60_000 }, async () => {
+  test('hold across rollback, fork, restore and a killed server', { timeout: 120_000 }, async () => {
     const origin = await world.client().sandboxes.create({ spec: persistent });
     const before = await origin.snapshot({ name: 'before' });
     const [unchanged] = await origin.fork();

@@ -30,7 +30,7 @@ async function busy(sandbox: SandboxHandle) {
   const process = await sandbox.processes.start('i=0; while :; do i=$((i+1)); [ $((i % 20000)) = 0 ] && echo $i; done');
   const counted = async () => (await process.refresh()).record.stdoutBytes;
   const processorTime = async () => (await sandbox.stats()).cpuSeconds;
-  await expect.poll(counted, { timeout: 10_000 }).toBeGreaterThan(0);
+  await expect.poll(counted, { timeout: 30_000 }).toBeGreaterThan(0);
   return { process, counted, processorTime };
 }
 
@@ -50,7 +50,7 @@ describe('a pause', () => {
     // The rest of the second before the pause, the moments after it, and nothing of the three in between.
     expect(before - running - ran).toBeLessThan(1);
     const at = await counted();
-    await expect.poll(counted, { timeout: 10_000 }).toBeGreaterThan(at);
+    await expect.poll(counted, { timeout: 30_000 }).toBeGreaterThan(at);
     await sandbox.destroy();
   }, 60_000);
 
@@ -76,7 +76,7 @@ describe('a pause', () => {
     await expect(sandbox.tools.run('bash', { command: 'true' })).rejects.toMatchObject({ code: 'sandbox_paused' });
     expect(textOf(await tool)).toBe('done\n');
     await pausing;
-    expect(performance.now() - began).toBeLessThan(10_000);
+    expect(performance.now() - began).toBeLessThan(25_000);
     expect(await stateOf(sandbox)).toBe('paused');
     await sandbox.destroy();
   }, 60_000);
@@ -126,7 +126,7 @@ describe('a pause', () => {
     await sandbox.resume();
     const before = await processorTime();
     const at = await counted();
-    await expect.poll(counted, { timeout: 10_000 }).toBeGreaterThan(at);
+    await expect.poll(counted, { timeout: 30_000 }).toBeGreaterThan(at);
     expect(await processorTime()).toBeGreaterThan(before);
     await sandbox.destroy();
   }, 90_000);
@@ -146,12 +146,12 @@ test('a tool whose sandbox goes away ends with it, frozen or not', async () => {
 describe('by itself', () => {
   test('an idle sandbox is paused, and says why', async () => {
     const sandbox = await create({ autoPauseSeconds: 1 });
-    await expect.poll(() => stateOf(sandbox), { timeout: 10_000 }).toBe('paused');
+    await expect.poll(() => stateOf(sandbox), { timeout: 30_000 }).toBe('paused');
     expect(sandbox.record.reason).toMatchObject({ code: 'idle' });
     await expect(sandbox.exec('true')).rejects.toMatchObject({ code: 'sandbox_paused' });
     await sandbox.resume();
     expect(sandbox.record.reason).toBeNull();
-    await expect.poll(() => stateOf(sandbox), { timeout: 10_000 }).toBe('paused');
+    await expect.poll(() => stateOf(sandbox), { timeout: 30_000 }).toBe('paused');
     await sandbox.destroy();
   }, 60_000);
 
@@ -174,7 +174,7 @@ describe('by itself', () => {
     const background = await sandbox.processes.start('sleep 2.5');
     await alive(background.wait());
     await sandbox.processes.start('sleep 60');
-    await expect.poll(() => stateOf(sandbox), { timeout: 10_000 }).toBe('paused');
+    await expect.poll(() => stateOf(sandbox), { timeout: 30_000 }).toBe('paused');
     await sandbox.destroy();
   }, 60_000);
 
@@ -183,7 +183,7 @@ describe('by itself', () => {
     await world.kill();
     await world.start();
     expect(await stateOf(sandbox)).toBe('ready');
-    await expect.poll(() => stateOf(sandbox), { timeout: 15_000 }).toBe('paused');
+    await expect.poll(() => stateOf(sandbox), { timeout: 30_000 }).toBe('paused');
     await sandbox.destroy();
   }, 60_000);
 
@@ -269,7 +269,7 @@ describe('a call id across servers', () => {
     await world.stop();
     await world.start();
     expect(await running).toBe('tool_interrupted');
-    await expect.poll(async () => (await sandbox.exec('cat slow || true')).stdout, { timeout: 10_000 }).toBe('done\n');
+    await expect.poll(async () => (await sandbox.exec('cat slow || true')).stdout, { timeout: 30_000 }).toBe('done\n');
     await sandbox.destroy();
   }, 60_000);
 });

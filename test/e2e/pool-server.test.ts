@@ -53,7 +53,7 @@ test('claims during a shutdown end: each member is its pool’s or its owner’s
   server = await testServer({}, folder);
   const again = server.url;
   await expect
-    .poll(async () => (await call(again, 'GET', '/v1/pools')).body.items[0], { timeout: 5_000 })
+    .poll(async () => (await call(again, 'GET', '/v1/pools')).body.items[0], { timeout: 30_000 })
     .toMatchObject({
       ready: 5,
       making: 0,
@@ -84,7 +84,7 @@ test('a member is paused for its idleness when it has an owner who wants that, a
   const { body } = await call(url, 'POST', '/v1/sandboxes', { body: { profile: 'warm', autoPauseSeconds: 1 } });
   const state = async () => (await call(url, 'GET', `/v1/sandboxes/${body.id}`)).body.state;
   expect(body.state).toBe('ready');
-  await expect.poll(state, { timeout: 5_000 }).toBe('paused');
+  await expect.poll(state, { timeout: 30_000 }).toBe('paused');
   expect((await call(url, 'GET', '/v1/pools')).body.items[0]).toMatchObject({ taken: 1, ready: 5 });
 });
 

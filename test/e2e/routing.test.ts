@@ -59,7 +59,7 @@ describe('with a real runtime', () => {
     if (process.getuid?.() !== 0) skip(context, 'a real sandbox needs root');
   });
 
-  test('a sandbox is made there when the backend before it fails', { timeout: 60_000 }, async () => {
+  test('a sandbox is made there when the backend before it fails', { timeout: 120_000 }, async () => {
     const broken = new FakeDriver({ name: 'broken' });
     broken.faults.plan('create.made', { kind: 'fail', message: 'no engine answers' });
     const caisson = await open({ drivers: [broken, 'oci'] });
@@ -108,7 +108,7 @@ describe('with a real runtime', () => {
     }
   });
 
-  test('nothing is left of a real sandbox when the next backend takes over', { timeout: 60_000 }, async () => {
+  test('nothing is left of a real sandbox when the next backend takes over', { timeout: 120_000 }, async () => {
     const second = new FakeDriver({ name: 'second' });
     const caisson = await open({ drivers: ['oci', second], deadlines: { launchMs: 1 } });
     await caisson.profiles.add({

@@ -52,7 +52,7 @@ test('a request is one trace from the route to the driver and to the guest, belo
   const own = () => spans.filter(({ traceId }) => traceId === parent.trace);
   const wanted = ['sandbox.create', 'create', 'prepare', 'launch', 'process.exec', 'guest.exec'];
   await expect
-    .poll(() => wanted.filter((name) => !own().some((span) => span.name === name)), { timeout: 10_000 })
+    .poll(() => wanted.filter((name) => !own().some((span) => span.name === name)), { timeout: 30_000 })
     .toEqual([]);
   const above = (name: string) => {
     const found = own().find((span) => span.name === name);

@@ -84,7 +84,7 @@ describe.each(['overlay', 'btrfs'] as const)('when there is no room left on %s',
   });
 
   test('a pool that is full says so, lists nothing half-made, and everything goes on', {
-    timeout: 60_000,
+    timeout: 120_000,
   }, async () => {
     const sandbox = await world.client().sandboxes.create({ spec });
     const counter = await sandbox.processes.start('while :; do date >/tmp/tick; sleep 0.05; done');
@@ -112,12 +112,12 @@ describe.each(['overlay', 'btrfs'] as const)('when there is no room left on %s',
     for await (const { id } of world.client().snapshots.list()) await world.client().snapshots.delete(id);
     await sh(sandbox, 'rm -f /workspace/big; echo small >/workspace/f; sync');
     await expect
-      .poll(() => sandbox.snapshot({ name: 'after' }).then(({ name }) => name, String), { timeout: 15_000 })
+      .poll(() => sandbox.snapshot({ name: 'after' }).then(({ name }) => name, String), { timeout: 30_000 })
       .toBe('after');
     await sandbox.destroy();
   });
 
-  test('a rollback and a restore that find no room leave things as they are', { timeout: 60_000 }, async () => {
+  test('a rollback and a restore that find no room leave things as they are', { timeout: 120_000 }, async () => {
     const sandbox = await world.client().sandboxes.create({ spec });
     await sh(sandbox, 'head -c 80M /dev/urandom >/workspace/big; sync');
     const sum = await treeSum(sandbox);
@@ -134,7 +134,7 @@ describe.each(['overlay', 'btrfs'] as const)('when there is no room left on %s',
     for (const code of [restored, back]) expect(['ok', 'storage_full']).toContain(code);
     await filler.empty();
     if ((await sandbox.refresh()).state === 'failed')
-      await expect.poll(() => refused(sandbox.rollback(id)), { timeout: 15_000 }).toBe('ok');
+      await expect.poll(() => refused(sandbox.rollback(id)), { timeout: 30_000 }).toBe('ok');
     expect(await treeSum(sandbox)).toBe(sum);
     await world.noteAll();
     await world.destroyAll();

@@ -16,7 +16,7 @@ const isFull = () =>
         const { ready = 0, wanted = 0, making = 0 } = (await poolNow()) ?? {};
         return ready >= pool.min && ready === wanted && making === 0;
       },
-      { timeout: 15_000 },
+      { timeout: 30_000 },
     )
     .toBe(true);
 

@@ -63,7 +63,7 @@ test('events of the project arrive as they are in the log, and their signature i
   await expect(verifyWebhook(secret, headers, `${first.body} `)).rejects.toMatchObject({ code: 'unauthenticated' });
   const late = { now: Date.now() + 3_600_000 };
   await expect(verifyWebhook(secret, headers, first.body, late)).rejects.toMatchObject({ code: 'unauthenticated' });
-  await expect.poll(async () => (await caisson.webhooks.get(id)).position, { timeout: 10_000 }).toBeGreaterThan(2);
+  await expect.poll(async () => (await caisson.webhooks.get(id)).position, { timeout: 30_000 }).toBeGreaterThan(2);
 });
 
 test('only what was asked for is delivered: by type, and by the labels of sandboxes', async () => {
@@ -195,7 +195,7 @@ test('the events file has every event of the log, in order for each sandbox', as
       .flatMap((line) => (line === '' ? [] : [JSON.parse(line)]))
       .filter(({ subject }) => subject === id)
       .map(({ sequence }) => sequence);
-  await expect.poll(own, { timeout: 10_000 }).toEqual([1, 2, 3]);
+  await expect.poll(own, { timeout: 30_000 }).toEqual([1, 2, 3]);
 });
 
 test('events are listed and followed by type and label', async () => {

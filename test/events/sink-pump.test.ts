@@ -74,7 +74,7 @@ const of = (sink: MemorySink, subject: string) => sink.taken.filter((event) => e
 const sequences = (events: readonly CaissonEvent[]) => events.map(({ sequence }) => sequence);
 const settled = async (name: string) => (await store.sinks.states([name])).get(name);
 const until = (condition: () => boolean | Promise<boolean>) =>
-  expect.poll(condition, { timeout: 15_000, interval: 5 }).toBe(true);
+  expect.poll(condition, { timeout: 30_000, interval: 5 }).toBe(true);
 
 test('what is in the log and what comes later is delivered once, in order for each subject', async () => {
   const from = await store.events.end();

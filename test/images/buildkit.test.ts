@@ -171,7 +171,7 @@ describe.runIf(why === undefined)('a build with the BuildKit of a Docker engine'
       tell: (event: { kind: string }) => event.kind === 'output' && abort.abort(),
     });
     await expect(building).rejects.toMatchObject({ code: 'action_cancelled', context: { step: 'setup-s0' } });
-    await expect.poll(() => sleepers(), { timeout: 5_000 * slowness }).toEqual([]);
+    await expect.poll(() => sleepers(), { timeout: 30_000 * slowness }).toEqual([]);
     expect(await left()).toEqual([]);
   });
 
@@ -195,7 +195,7 @@ describe.runIf(why === undefined)('a build with the BuildKit of a Docker engine'
       bridge.close();
       world.place = before;
     }
-    await expect.poll(() => sleepers(), { timeout: 15_000 * slowness }).toEqual([]);
+    await expect.poll(() => sleepers(), { timeout: 30_000 * slowness }).toEqual([]);
   });
 
   test('a buildkitd is asked on its own socket, and where there is none that is said', async () => {

@@ -33,7 +33,7 @@ test.runIf(isRoot)(
       if (child.stdout) await once(createInterface({ input: child.stdout }), 'line');
       await delay(Math.random() * 40);
       await killed(child);
-      await vi.waitUntil(() => processesWith(folder).length === 0);
+      await vi.waitUntil(() => processesWith(folder).length === 0, { timeout: 30_000 });
       const { images } = freshImages({ folder });
       await images.recover(soon());
       expect(contents(folder).making).toEqual([]);

@@ -57,7 +57,7 @@ describe.runIf(missing === undefined)('a Debian base', () => {
     expect(auto.digest).toBe(digest);
   });
 
-  test('whose bootstrap is killed leaves nothing running and nothing kept', { timeout: 60_000 }, async () => {
+  test('whose bootstrap is killed leaves nothing running and nothing kept', { timeout: 120_000 }, async () => {
     const { images, folder } = freshImages();
     mkdirSync(folder, { recursive: true });
     const child = startResolver(scratchFolder(), folder, { family: 'debian', mode: 'require' });
@@ -69,14 +69,14 @@ describe.runIf(missing === undefined)('a Debian base', () => {
     expect(seen[0]).toMatch(/bootstrapping Debian bookworm/);
     expect(processesWith(folder)).not.toEqual([]);
     await killed(child);
-    await vi.waitUntil(() => processesWith(folder).length === 0);
+    await vi.waitUntil(() => processesWith(folder).length === 0, { timeout: 30_000 });
     expect(contents(folder).layers).toEqual([]);
     expect(readFileSync('/proc/self/mountinfo', 'utf8')).not.toContain(folder);
     expect(await images.recover(soon())).not.toEqual([]);
     expect(contents(folder)).toEqual(nothing);
   });
 
-  test('whose bootstrap is aborted leaves nothing', { timeout: 60_000 }, async () => {
+  test('whose bootstrap is aborted leaves nothing', { timeout: 120_000 }, async () => {
     const { images, folder } = freshImages();
     const controller = new AbortController();
     const progress = (line: string) => line.includes('apt-get update') && controller.abort(new Error('enough'));
@@ -87,7 +87,7 @@ describe.runIf(missing === undefined)('a Debian base', () => {
     expect(processesWith(folder)).toEqual([]);
   });
 
-  test('whose packages cannot be fetched says why; `auto` takes the host then', { timeout: 60_000 }, async () => {
+  test('whose packages cannot be fetched says why; `auto` takes the host then', { timeout: 120_000 }, async () => {
     const { images, folder } = freshImages();
     vi.stubEnv('http_proxy', 'http://127.0.0.1:9');
     try {

@@ -62,7 +62,7 @@ describe.runIf(isRoot)('a pull that is cut short', () => {
     const pull = images.resolve(imageOf(`${stuck.host}/large:one`), { signal: controller.signal });
     pull.catch(() => {});
     await whenStuck;
-    await vi.waitUntil(() => contents(folder).layers?.length === 1);
+    await vi.waitUntil(() => contents(folder).layers?.length === 1, { timeout: 30_000 });
     controller.abort(new Error('enough'));
     await expect(pull).rejects.toThrow('enough');
     expect(contents(folder)).toEqual({ ...nothing, layers: [expect.any(String)] });
@@ -90,10 +90,10 @@ describe.runIf(isRoot)('a pull that is cut short', () => {
     const { images, folder } = freshImages();
     const child = startResolver(scratchFolder(), folder, imageOf(`${stuck.host}/large:one`));
     await whenStuck;
-    await vi.waitUntil(() => contents(folder).layers?.length === 1);
+    await vi.waitUntil(() => contents(folder).layers?.length === 1, { timeout: 30_000 });
     await killed(child);
     await stuck.stop();
-    await vi.waitUntil(() => processesWith(folder).length === 0);
+    await vi.waitUntil(() => processesWith(folder).length === 0, { timeout: 30_000 });
     expect(contents(folder)).toMatchObject({ layers: [expect.any(String)], images: [] });
     expect(contents(folder).making).not.toEqual([]);
     expect(await images.recover(soon())).not.toEqual([]);

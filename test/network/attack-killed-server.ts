@@ -32,7 +32,7 @@ export function describeKilledServer(under: NetworkUnderAttack): void {
       const fetch = (path: string) => `curl -s -m 5 --noproxy '' http://127.0.0.1:${outside.port}${path} >/dev/null`;
       await sandbox.processes.start(['sh', '-c', `while :; do ${fetch('/beat')}; sleep 0.05; done`]);
       const beats = () => outside.count('/beat');
-      await expect.poll(beats, { timeout: 10_000 * slowness }).toBeGreaterThan(0);
+      await expect.poll(beats, { timeout: 30_000 * slowness }).toBeGreaterThan(0);
       await world.kill();
       await expect.poll(() => outside.open.size).toBe(0);
       const before = beats();

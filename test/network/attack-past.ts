@@ -92,7 +92,7 @@ export function attackPast({ world, sandbox, mayEndGuest, guestSocket }: Stage):
     await off.destroy();
   });
 
-  test('a flood of half-open connections takes the places of its own sandbox alone', { timeout: 60_000 }, async () => {
+  test('a flood of half-open connections takes the places of its own sandbox alone', { timeout: 120_000 }, async () => {
     const [flooding, other] = await Promise.all([world.sandbox(), world.sandbox()]);
     await flooding.files.write('/tmp/reach', await sandbox().files.read('/tmp/reach'), { mode: 0o755 });
     const flood = await flooding.processes.start(['/tmp/reach', 'flood', '700', '127.0.0.1', String(http)]);

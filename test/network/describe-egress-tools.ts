@@ -154,7 +154,7 @@ export function describeEgressTools(runtime: 'runc' | 'runsc'): void {
         { tags: ['beat'] } as never,
       );
       const beats = () => files.asked.filter(({ url }) => url === '/beat').length;
-      await expect.poll(beats, { timeout: 10_000 }).toBeGreaterThan(0);
+      await expect.poll(beats, { timeout: 30_000 }).toBeGreaterThan(0);
       server = await server.restart();
       const before = beats();
       await expect.poll(beats, { timeout: 20_000 }).toBeGreaterThan(before + 1);

@@ -28,7 +28,7 @@ test('a visit keeps a sandbox awake, and its idle time begins at the end of it',
   end();
   await sleep(500);
   expect(await stateOf(id)).toBe('ready');
-  await expect.poll(() => stateOf(id), { timeout: 5_000 }).toBe('paused');
+  await expect.poll(() => stateOf(id), { timeout: 30_000 }).toBe('paused');
 });
 
 test('a visit that begins in the last moment takes the pause back', async () => {
@@ -37,11 +37,11 @@ test('a visit that begins in the last moment takes the pause back', async () => 
   plane.store.onEvent((event) => {
     if (event.type === 'caisson.sandbox.pausing' && ends.length === 0) ends.push(idle.visit(id));
   });
-  await expect.poll(() => ends.length, { timeout: 5_000 }).toBe(1);
+  await expect.poll(() => ends.length, { timeout: 30_000 }).toBe(1);
   await plane.runner.idle();
   expect(await plane.sandboxes.get(ada, id)).toMatchObject({ state: 'ready', reason: { code: 'cancelled' } });
   ends[0]?.();
-  await expect.poll(() => stateOf(id), { timeout: 5_000 }).toBe('paused');
+  await expect.poll(() => stateOf(id), { timeout: 30_000 }).toBe('paused');
 });
 
 test('a pause that fails is tried again after another idle time', async () => {
@@ -49,7 +49,7 @@ test('a pause that fails is tried again after another idle time', async () => {
   plane.driver.faults.plan('pause.before', { kind: 'fail' });
   await sleep(1_500);
   expect(await stateOf(id)).toBe('ready');
-  await expect.poll(() => stateOf(id), { timeout: 5_000 }).toBe('paused');
+  await expect.poll(() => stateOf(id), { timeout: 30_000 }).toBe('paused');
 });
 
 test('what is stopped or destroyed meanwhile is left alone', async () => {

@@ -157,11 +157,11 @@ test('what nobody uses for its idle time ends, and what is used does not', async
   await plane.expiry.open();
   const [used, unused] = [await create({ idleSeconds: 1 }), await create({ idleSeconds: 1, atExpiry: 'pause' })];
   const end = plane.idle.visit(used.id);
-  await expect.poll(async () => (await get(unused.id)).state, { timeout: 10_000 }).toBe('paused');
+  await expect.poll(async () => (await get(unused.id)).state, { timeout: 30_000 }).toBe('paused');
   expect((await get(unused.id)).reason).toEqual({ code: 'idle', message: 'nobody used it for 1 s' });
   expect((await get(used.id)).state).toBe('ready');
   end();
-  await expect.poll(async () => (await get(used.id)).state, { timeout: 10_000 }).toBe('destroyed');
+  await expect.poll(async () => (await get(used.id)).state, { timeout: 30_000 }).toBe('destroyed');
 });
 
 test('the timer follows a lease that ends before the others, whether it is new or was there before a restart', async () => {
@@ -169,9 +169,9 @@ test('the timer follows a lease that ends before the others, whether it is new o
   const before = await create({ ttlSeconds: 1 });
   plane = await plane.restart(profiles);
   await plane.expiry.open();
-  await expect.poll(async () => (await get(before.id)).state, { timeout: 10_000 }).toBe('destroyed');
+  await expect.poll(async () => (await get(before.id)).state, { timeout: 30_000 }).toBe('destroyed');
   const after = await create({ ttlSeconds: 1 });
-  await expect.poll(async () => (await get(after.id)).state, { timeout: 10_000 }).toBe('destroyed');
+  await expect.poll(async () => (await get(after.id)).state, { timeout: 30_000 }).toBe('destroyed');
 });
 
 test('an extension that meets the end lives, or was refused: never both', async () => {
@@ -209,7 +209,7 @@ test('an extension that meets the end lives, or was refused: never both', async 
 test('expire tells what is due and what ends soon, and ends on request only what is due', async () => {
   const soon = await create({ ttlSeconds: hour });
   const due = await create({ ttlSeconds: 1, name: 'due' });
-  await expect.poll(() => Date.now() > Date.parse(due.expiresAt ?? ''), { timeout: 5_000 }).toBe(true);
+  await expect.poll(() => Date.now() > Date.parse(due.expiresAt ?? ''), { timeout: 30_000 }).toBe(true);
   const within = { withinSeconds: 2 * hour };
   const dry = await plane.leases.expire(ada, { apply: false, ...within });
   expect(dry.items.map(({ sandbox, due: isDue, ended }) => [sandbox, isDue, ended])).toEqual([

@@ -174,7 +174,7 @@ describe('refilling', () => {
     await plane.pools.open();
     await expect.poll(() => poolOf('warm')).toMatchObject({ ready: 0, making: 0, problem: expect.any(String) });
     await expect.poll(membersNow).toEqual([]);
-    await expect.poll(() => poolOf('warm'), { timeout: 3_000 }).toMatchObject({ ready: 2, problem: null });
+    await expect.poll(() => poolOf('warm'), { timeout: 30_000 }).toMatchObject({ ready: 2, problem: null });
   });
 
   test('ends with the server, and claims do not', async () => {

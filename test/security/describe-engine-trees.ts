@@ -14,7 +14,7 @@ export function describeEngineTrees(
   only: (title: string) => boolean = () => true,
 ): void {
   const attack = (title: string, body: () => Promise<void>) => {
-    if (only(title)) test(title, { timeout: 60_000 * slowness }, body);
+    if (only(title)) test(title, { timeout: 120_000 * slowness }, body);
   };
 
   describe(`trees of a sandbox of ${name}`, () => {

@@ -26,7 +26,7 @@ export function describeExhaustion(name: string, open: () => Promise<AttackWorld
       const { guest, key } = await launch({ pids: 64 });
       const process = await guest.processes.spawn({ argv: ['/bomb', 'processes'], attach: false });
       await expect
-        .poll(async () => (await world.driver.stats(key, never)).processes, { timeout: 10_000 * slowness })
+        .poll(async () => (await world.driver.stats(key, never)).processes, { timeout: 30_000 * slowness })
         .toBeGreaterThanOrEqual(63);
       expect((await world.driver.stats(key, never)).processes).toBeLessThanOrEqual(64);
       expect(await guest.ping()).toBeLessThan(2_000 * slowness);

@@ -85,7 +85,7 @@ export function describeFileApi(name: string, open: () => Promise<AttackWorld>):
       }
       for await (const _ of files.grep('/tmp', 'x', { user: 'root', hidden: true }));
       for await (const _ of files.tarOut('/tmp', { user: 'root' }));
-      expect(performance.now() - begin).toBeLessThan(5_000 * slowness);
+      expect(performance.now() - begin).toBeLessThan(30_000 * slowness);
       expect(await sandbox.isWell()).toBe(true);
     });
 

@@ -77,7 +77,7 @@ describe.each(['runc', 'crun', 'runsc'] as const)("the guest's socket under %s",
       const guest = await next.guest(sandbox.key, never);
       const { stdout } = await guest.processes.exec(['/bin/echo', 'back'], { timeoutMs: 10_000 });
       expect(stdout.toString()).toBe('back\n');
-      expect(performance.now() - begin).toBeLessThan(10_000);
+      expect(performance.now() - begin).toBeLessThan(30_000);
       await guest.processes.attach(noise.id).signal(9);
     } finally {
       await next.close();

@@ -28,7 +28,7 @@ describe.each(['runc', 'crun'] as const)('an image that means harm, under %s', (
       expect(error.code).toMatch(/^(driver_failed|image_invalid)$/);
       expect(error.message.length).toBeGreaterThan(30);
     }
-    expect(performance.now() - begin).toBeLessThan(5_000);
+    expect(performance.now() - begin).toBeLessThan(30_000);
     expect(hostState()).toEqual(before);
   });
 

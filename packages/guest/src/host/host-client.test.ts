@@ -89,8 +89,8 @@ describe('programs', () => {
     });
     await expect(host.run([])).rejects.toMatchObject({ context: { errorName: 'EINVAL' } });
     const began = performance.now();
-    await host.run(['/bin/sh', '-c', 'sleep 3 &'], { env: { PATH: '/bin' } });
-    expect(performance.now() - began).toBeLessThan(1500);
+    await host.run(['/bin/sh', '-c', 'sleep 30 &'], { env: { PATH: '/bin' } });
+    expect(performance.now() - began).toBeLessThan(15_000);
     expect(await host.start(['/bin/true'])).toBeGreaterThan(1);
   });
 

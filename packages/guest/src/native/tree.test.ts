@@ -24,7 +24,7 @@ function inScratch(script: string): string {
     const { stdout, stderr, status } = spawnSync('unshare', ['-m', 'bash', '-c', prelude + script], {
       env,
       maxBuffer: 64 * 1024 * 1024,
-      timeout: 60_000,
+      timeout: 120_000,
     });
     if (status !== 0) throw new Error(`${status}: ${stderr}`);
     return stdout.toString();
@@ -157,7 +157,7 @@ mkdir a b; truncate -s 1T a/x b/x; truncate -s 100 b/y
 "$PROGRAM" pack a --max-bytes 1000000 > /dev/null 2> words && exit 1
 cat words; "$PROGRAM" diff a b | tr '\\0' '\\n'`);
   expect(said).toBe('pack: x: the archive would be larger than it may be\n-f - 0 0 0 0 100 644 0 0 y\n= 0\n');
-  expect(performance.now() - begin).toBeLessThan(5_000);
+  expect(performance.now() - begin).toBeLessThan(30_000);
 });
 
 test.runIf(isRoot)('who made a tree and when is not in its bytes where that is not wanted', () => {

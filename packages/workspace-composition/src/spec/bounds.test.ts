@@ -113,8 +113,8 @@ test('an alias bomb ends at the limit of values, at once', () => {
   const { copy, problems } = look({ bomb });
   expect(copy).toBe(reported);
   expect(problems.map((problem) => problem.split(' ')[1])).toEqual(['too_large']);
-  // A full expansion would be 9^25 values; a second is generous to the slowest machine.
-  expect(performance.now() - began).toBeLessThan(1_000);
+  // A full expansion would be 9^25 values; ten seconds are generous to the slowest machine.
+  expect(performance.now() - began).toBeLessThan(10_000);
 });
 
 test('a cycle ends at the limit of depth', () => {
