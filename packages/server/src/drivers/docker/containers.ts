@@ -102,6 +102,18 @@ export class Containers {
 
   /** It is gone when this returns, whoever removed it. */
   async remove(name: string, signal: AbortSignal): Promise<void> {
+    const deadline = Date.now() + goneMs;
+    for (;;) {
+      try {
+        return await this.#removeOnce(name, signal);
+      } catch (error) {
+        if (!isHeld(error) || Date.now() > deadline) throw error;
+        await new Promise((resolve) => setTimeout(resolve, lookMs));
+      }
+    }
+  }
+
+  async #removeOnce(name: string, signal: AbortSignal): Promise<void> {
     const { status } = await this.#engine.call('DELETE', `/containers/${name}`, {
       query: { force: true, v: true },
       accept: [404, 409],
@@ -152,4 +164,11 @@ export class Containers {
     const path = `/exec/${made.body.Id}/start`;
     return new ExecStream(await this.#engine.upgrade(path, { body: { Detach: false, Tty: false }, signal }));
   }
+}
+
+/** On a busy machine the kernel lets go of a root filesystem later than the engine thinks; then it is asked again. */
+function isHeld(error: unknown): boolean {
+  return (
+    error instanceof CaissonError && /failed to remove root filesystem|device or resource busy/.test(error.message)
+  );
 }
