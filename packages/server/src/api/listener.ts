@@ -19,6 +19,7 @@ export function parseListen(text: string): Listener {
 
 export function isLoopback(host: string): boolean {
   const name = host.toLowerCase().replace(/^\[|\]$/g, '');
-  if (name === 'localhost' || name === '::1') return true;
+  // The usual ones, without a look at their form: every request is asked.
+  if (name === '127.0.0.1' || name === 'localhost' || name === '::1') return true;
   return isIP(name) === 4 && name.startsWith('127.');
 }
