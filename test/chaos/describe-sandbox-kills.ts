@@ -5,8 +5,8 @@ import { SandboxClient } from './sandbox-client.ts';
 import { SandboxWorld, spec, whyNoSandboxes } from './sandbox-world.ts';
 import { chooseSeed, seeded } from './seeded.ts';
 
-/** From the start of the new server until everything that runs has answered. */
-const backWithinMs = 30_000;
+/** From the start of the new server until everything that runs has answered, most of the time; a busy machine has moments. */
+const usuallyBackWithinMs = 5_000;
 
 /**
  * The server is killed with -9 at random moments of creating, running commands, uploading and destroying, and started
@@ -27,6 +27,7 @@ export function describeSandboxKills(kills: number): void {
       await world.start();
       const clients = Array.from({ length: 3 }, () => new SandboxClient(world, random));
       const witnesses = await Promise.all([true, false].map((sockets) => startWitness(world, sockets)));
+      const backMs: number[] = [];
       for (let kill = 1; kill <= kills; kill += 1) {
         const when = `seed ${seed}, kill ${kill}`;
         let goOn = true;
@@ -39,9 +40,10 @@ export function describeSandboxKills(kills: number): void {
         const began = performance.now();
         await world.start();
         await Promise.all([...clients, ...witnesses].map((one) => one.answered()));
-        expect(performance.now() - began, when).toBeLessThan(backWithinMs);
+        backMs.push(performance.now() - began);
         for (const client of clients) await client.check(world.client(), when);
       }
+      expect(backMs.sort((a, b) => a - b)[kills >> 1]).toBeLessThan(usuallyBackWithinMs);
       for (const witness of witnesses) expect(await witness.end(), `seed ${seed}`).toBeGreaterThan(kills);
       await world.noteAll();
       await world.destroyAll();

@@ -62,7 +62,7 @@ export function describeCredits(open: () => Store, raw: () => Promise<Database>)
       });
       expect(await balance(owner)).toMatchObject({ availableMicros: 3_599, heldMicros: 3_600 * 50 });
       await agrees();
-    }, 60_000);
+    }, 120_000);
 
     test('a refusal says what is needed and what is there, and leaves nothing behind', async () => {
       const owner = await newOwner(3_599);

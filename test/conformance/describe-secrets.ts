@@ -97,6 +97,6 @@ export function describeSecrets(open: () => Store): void {
       await expect(secrets.put(newSecret(place))).rejects.toMatchObject({ code: 'quota_exceeded' });
       await secrets.put(newSecret({ ...place, name: 'n0', sealed: 'new' }));
       expect(await secrets.list(place)).toHaveLength(maxSecrets);
-    }, 60_000);
+    }, 120_000);
   });
 }

@@ -32,7 +32,7 @@ export function describeStore(
       location = await place();
       store = await openStore(location);
       await store.hosts.seen('here', '1');
-    }, 60_000);
+    }, 120_000);
     afterAll(async () => store?.close());
 
     test('opens again with the same installation, and its migrations do nothing twice', async () => {

@@ -55,6 +55,6 @@ export function describeToolCalls(open: () => Store): void {
       expect(await toolCalls.get(sandbox.id, 'c0')).toBeUndefined();
       expect(await toolCalls.get(sandbox.id, 'c1149')).toBeDefined();
       expect(await toolCalls.get(sandbox.id, 'running')).toBeDefined();
-    }, 60_000);
+    }, 120_000);
   });
 }

@@ -1,5 +1,5 @@
 /**
- * The laws that Podman and runsc are held to in each run: where they have been seen to differ from Docker and runc. They
+ * The laws that Podman, runc and runsc are held to in each run: where they have been seen to differ from Docker and crun. They
  * need several times as long for the same; the rest of the laws, which is the same driver's work, runs among the long tests.
  */
 const eachTime: ReadonlySet<string> = new Set([

@@ -52,7 +52,7 @@ describe.skipIf(!isRoot)('a canary on a real runtime', () => {
     } finally {
       await sandbox.destroy();
     }
-  }, 60_000);
+  }, 120_000);
 
   test('a sandbox of another profile does not', async () => {
     const caisson = await open({ drivers: ['oci'] });
@@ -62,7 +62,7 @@ describe.skipIf(!isRoot)('a canary on a real runtime', () => {
     } finally {
       await sandbox.destroy();
     }
-  }, 60_000);
+  }, 120_000);
 });
 
 describe.skipIf(!isRoot)('a canary that is made ahead', () => {

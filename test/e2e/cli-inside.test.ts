@@ -34,7 +34,7 @@ describe('inside a real sandbox', () => {
     if (!isRoot) return;
     const made = await run(['create', '--spec', '-', '--name', 'web'], { stdin: spec });
     if (made.code !== 0) throw new Error(made.err);
-  }, 60_000);
+  }, 120_000);
   afterAll(async () => {
     if (isRoot) {
       const { items } = await world.json<{ items: Sandbox[] }>(['list'], env);
@@ -42,7 +42,7 @@ describe('inside a real sandbox', () => {
       await run(['stop-server']);
     }
     await world.close();
-  }, 60_000);
+  }, 120_000);
   beforeEach((context) => {
     if (!isRoot) skip(context, 'a real sandbox needs root');
   });
@@ -182,7 +182,7 @@ describe('inside a real sandbox', () => {
     expect(end.out).toContain('still kept');
     expect(end.code).toBe(5);
     expect(end.out).toMatch(/ icanon/);
-  }, 30_000);
+  }, 120_000);
 
   test('the terminal is restored when the command line is ended, and when the sandbox goes away', async () => {
     const name = `gone-${process.pid}`;

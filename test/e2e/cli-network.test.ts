@@ -23,7 +23,7 @@ beforeAll(async () => {
     ],
     [{ sandbox: id, host: 'a.example', sentBytes: 1, receivedBytes: 2, connections: 1, allowed: 1, refused: 0 }],
   );
-}, 30_000);
+}, 120_000);
 afterAll(async () => {
   await store?.close();
   await world.run(['stop-server']);

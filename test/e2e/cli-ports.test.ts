@@ -21,14 +21,14 @@ describe('ports on the command line', () => {
     if (made.code !== 0) throw new Error(made.err);
     const script = `cat > /tmp/app.js; node /tmp/app.js > /dev/null 2>&1 &`;
     await world.run(['exec', 'web', '--', 'sh', '-c', script], { env, stdin: previewApp });
-  }, 60_000);
+  }, 120_000);
   afterAll(async () => {
     if (isRoot) {
       await run('destroy', 'web');
       await run('stop-server');
     }
     await world.close();
-  }, 60_000);
+  }, 120_000);
   beforeEach((context) => {
     if (!isRoot) skip(context, 'a real sandbox needs root');
   });

@@ -17,14 +17,14 @@ describe('tools and pauses on the command line', () => {
     const policy = ['--auto-pause', '1h', '--auto-resume', '--keep-turns', '7', '--snapshot-tools'];
     const made = await run(['create', '--spec', '-', '--name', 'web', ...policy], { stdin: spec });
     if (made.code !== 0) throw new Error(made.err);
-  }, 60_000);
+  }, 120_000);
   afterAll(async () => {
     if (isRoot) {
       await run(['destroy', 'web']);
       await run(['stop-server']);
     }
     await world.close();
-  }, 60_000);
+  }, 120_000);
   beforeEach((context) => {
     if (!isRoot) skip(context, 'a real sandbox needs root');
   });
@@ -56,7 +56,7 @@ describe('tools and pauses on the command line', () => {
     expect(followed).toMatchObject({ out: 'now\n', err: 'now\n' });
     const limited = await tool('bash', 'command=ulimit -n', '--open-files', '33', '--no-snapshot');
     expect(limited.out).toBe('33\n');
-  }, 60_000);
+  }, 120_000);
 
   test('params come as JSON too, and the answer goes as JSON', async () => {
     const params = JSON.stringify({ command: 'cat', stdin: 'hello' });

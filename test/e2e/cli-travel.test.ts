@@ -18,14 +18,14 @@ describe('time travel by commands', () => {
     if (!isRoot) return;
     const made = await run(['create', '--spec', '-', '--name', 'web'], spec);
     if (made.code !== 0) throw new Error(made.err);
-  }, 60_000);
+  }, 120_000);
   afterAll(async () => {
     if (isRoot) {
       for (const { id } of (await json<{ items: Sandbox[] }>(['list'])).items) await run(['destroy', id]);
       await run(['stop-server']);
     }
     await world.close();
-  }, 60_000);
+  }, 120_000);
   beforeEach((context) => {
     if (!isRoot) skip(context, 'a real sandbox needs root');
   });

@@ -32,7 +32,7 @@ beforeAll(async () => {
   shared = await make();
   const body = { command: 'sleep 600', stdin: true };
   if (hasGuest) sleeper = (await as('use', 'POST', `/v1/sandboxes/${shared}/processes`, body)).body.id;
-}, 30_000);
+}, 120_000);
 afterAll(async () => {
   await server?.close();
   await driver.stopAll();

@@ -44,7 +44,7 @@ beforeAll(async () => {
   sandbox = (await as('use', 'POST', '/v1/sandboxes', {})).body.id;
   sleeper = (await as('use', 'POST', `/v1/sandboxes/${sandbox}/processes`, { command: 'sleep 600', stdin: true })).body
     .id;
-}, 30_000);
+}, 120_000);
 afterAll(async () => {
   await server?.close();
   await driver.stopAll();

@@ -14,7 +14,7 @@ describe('the network rules of a real sandbox', () => {
 
   beforeAll(async () => {
     if (whyNoSandboxes === undefined) await world.start();
-  }, 60_000);
+  }, 120_000);
   afterAll(() => world.close());
   beforeEach((context) => {
     if (whyNoSandboxes !== undefined) skip(context, whyNoSandboxes);

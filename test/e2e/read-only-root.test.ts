@@ -12,7 +12,7 @@ describe.runIf(whyNoSandboxes === undefined)('a sandbox whose root is read-only'
   beforeAll(async () => {
     server = await testServer({ drivers: ['oci', 'fake'] });
     caisson = new Caisson({ baseUrl: server.url });
-  }, 60_000);
+  }, 120_000);
   afterAll(() => server?.close(), 60_000);
 
   const change = (sandbox: SandboxHandle, text: string) =>
@@ -40,7 +40,7 @@ describe.runIf(whyNoSandboxes === undefined)('a sandbox whose root is read-only'
       expect((await one.exec('rm /workspace/by-user; cd && touch x && pwd')).stdout).toBe('/home/user\n');
     }
     await Promise.all([sandbox.destroy(), fork?.destroy(), restored.destroy()]);
-  }, 60_000);
+  }, 120_000);
 
   test('is not made where that cannot be had', async () => {
     const decision = await caisson.sandboxes.explain({ spec });

@@ -23,7 +23,7 @@ describe.runIf(whyNoSandboxes === undefined)('the content of snapshots, between 
   afterAll(async () => {
     await cli.close();
     await Promise.all([here.close(), there.close()]);
-  }, 60_000);
+  }, 120_000);
 
   const run = (world: SandboxWorld, ...args: string[]) => cli.run([...args, '--url', world.server.url]);
 
@@ -58,7 +58,7 @@ describe.runIf(whyNoSandboxes === undefined)('the content of snapshots, between 
     const diff = JSON.parse(json.out) as Diff;
     expect(diff).toMatchObject({ from: first.id, to: 'now', items: [{ change: 'changed' }], next: expect.any(String) });
     expect((await run(here, 'snapshots', 'diff', 'agent:none')).code).toBe(66);
-  }, 30_000);
+  }, 120_000);
 
   test('one goes to the other server as a file, and a sandbox made of it there has the same tree', async () => {
     const sum = async (of: SandboxHandle) => [await treeSum(of), await treeSum(of, '/opt')];
@@ -84,7 +84,7 @@ describe.runIf(whyNoSandboxes === undefined)('the content of snapshots, between 
     const between = await here.client().snapshots.diffPage(first.id, { to: (JSON.parse(again.out) as Snapshot).id });
     expect(between.items).toEqual([]);
     await restored.destroy();
-  }, 60_000);
+  }, 120_000);
 
   test('what is no archive, or not a whole one, is refused, and leaves no file behind', async () => {
     const file = join(cli.home, 'broken.tar');
@@ -96,7 +96,7 @@ describe.runIf(whyNoSandboxes === undefined)('the content of snapshots, between 
     expect((await run(here, 'snapshots', 'export', first.id, '-o', folder)).code).toBe(65);
     expect(existsSync(folder)).toBe(false);
     expect(readdirSync(join(there.folder, 'images', 'making'))).toEqual([]);
-  }, 30_000);
+  }, 120_000);
 
   test('a server that is killed while it imports keeps nothing of it', async () => {
     await sh(sandbox, 'head -c 60M /dev/urandom > /workspace/large');
@@ -125,5 +125,5 @@ describe.runIf(whyNoSandboxes === undefined)('the content of snapshots, between 
     const { content } = await here.client().snapshots.export(large.id);
     await content.cancel();
     await here.client().snapshots.delete(large.id);
-  }, 30_000);
+  }, 120_000);
 });

@@ -16,7 +16,7 @@ beforeAll(async () => {
   if (reason !== undefined) return;
   world = await insideWorld();
   folder = (await world.sandbox.exec('mktemp -d')).stdout.trim();
-}, 30_000);
+}, 120_000);
 afterAll(async () => {
   if (folder !== '') rmSync(folder, { recursive: true, force: true });
   await world?.close();

@@ -32,7 +32,7 @@ describe.each(['overlay', 'btrfs'] as const)('when there is no room left on %s',
     disk = smallDisk();
     world = new SandboxWorld({ storage, folder: disk.folder });
     await world.start();
-  }, 60_000);
+  }, 120_000);
   afterAll(async () => {
     await world?.close();
     disk?.close();

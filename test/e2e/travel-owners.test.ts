@@ -32,7 +32,7 @@ beforeAll(async () => {
   await make('evil', { tenant: 'evil', project: 'web', principal: 'ada', scope: 'admin' });
   sandbox = (await as('use', 'POST', '/v1/sandboxes', { spec })).body.id;
   snapshot = (await as('use', 'POST', `/v1/sandboxes/${sandbox}/snapshots`, { name: 'first' })).body.id;
-}, 60_000);
+}, 120_000);
 afterAll(async () => {
   if (whyNoSandboxes === undefined) await as('admin', 'DELETE', `/v1/sandboxes/${sandbox}`);
   await world.close();

@@ -6,7 +6,7 @@ import { skip } from '../conformance/skips.ts';
 const world = new SandboxWorld();
 beforeAll(async () => {
   if (whyNoSandboxes === undefined) await world.start();
-}, 60_000);
+}, 120_000);
 afterAll(() => world.close());
 beforeEach((context) => {
   if (whyNoSandboxes !== undefined) skip(context, whyNoSandboxes);

@@ -17,7 +17,7 @@ describe.each(['overlay', 'btrfs'] as const)('time travel on %s', (storage) => {
 
   beforeAll(async () => {
     if (whyNoSandboxes === undefined) await world.start();
-  }, 60_000);
+  }, 120_000);
   afterAll(() => world.close());
   beforeEach((context) => {
     if (whyNoSandboxes !== undefined) skip(context, whyNoSandboxes);

@@ -25,7 +25,7 @@ beforeAll(async () => {
   mkdirSync(join(world.folder, 'profiles'));
   writeFileSync(join(world.folder, 'profiles', 'warm.json'), JSON.stringify({ name: 'warm', version: 1, spec, pool }));
   await world.start(['--destroy-on-exit']);
-}, 60_000);
+}, 120_000);
 afterAll(() => world.close());
 
 /** What a sandbox can see of itself, without what is each one's own. */

@@ -30,7 +30,7 @@ describe.runIf(isRoot)('a pull that is cut short', () => {
     const numbers = Array.from({ length: 300_000 }, (_, n) => (n * 7919) % 99_991).join('\n');
     const layers = [{ tar: tarOf([file('small', 'x')]) }, { tar: tarOf([file('a', numbers), file('large', numbers)]) }];
     registry.push(writeLayout(join(folder, 'layout'), layers), 'large:one');
-  }, 60_000);
+  }, 120_000);
   afterAll(async () => {
     await registry?.stop();
     removeScratch();

@@ -32,7 +32,7 @@ describe.runIf(isRoot)('images in folders and archives', () => {
     skopeo(`oci:${layout}:sample`, `oci-archive:${folder}/oci.tar`);
     skopeo(`oci:${layout}:sample`, `docker-archive:${folder}/docker.tar:example/sample:one`);
     execFileSync('gzip', ['-k', join(folder, 'oci.tar'), join(folder, 'docker.tar')]);
-  }, 60_000);
+  }, 120_000);
   afterAll(removeScratch);
 
   test('every form gives the same layers', async () => {

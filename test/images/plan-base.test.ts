@@ -28,7 +28,7 @@ describe.runIf(isRoot)('the base of a plan', () => {
     const layout = makeSampleImage(folder);
     registry = await startRegistry(folder);
     registry.push(`oci:${layout}:sample`, 'library/alpine:3.22');
-  }, 60_000);
+  }, 120_000);
 
   afterAll(async () => {
     await registry?.stop();

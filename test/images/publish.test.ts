@@ -35,7 +35,7 @@ describe.runIf(isRoot)('publishing images', () => {
     const numbers = Array.from({ length: 300_000 }, (_, n) => (n * 7919) % 99_991).join('\n');
     const tars = writeLayout(join(scratch, 'large'), [{ tar: tarOf([file('large', numbers)]) }]);
     large = (await fresh.images.resolve(imageOf(tars), { signal: soon() })).digest;
-  }, 60_000);
+  }, 120_000);
   afterAll(async () => {
     await registry?.stop();
     removeScratch();
@@ -231,7 +231,7 @@ describe.runIf(isRoot)('publishing images', () => {
     } finally {
       await closed.stop();
     }
-  }, 60_000);
+  }, 120_000);
 
   test('tags come in pages; a manifest is had by tag and by digest, and deleted', async () => {
     const { digest } = await publish(sample, `${registry.host}/listed:a`);

@@ -43,7 +43,7 @@ describe.runIf(isRoot)('images of a registry', () => {
       { tar: tarOf([file('large', Array.from({ length: 300_000 }, (_, n) => (n * 7919) % 99_991).join('\n'))]) },
     ]);
     registry.push(large, 'large:one');
-  }, 60_000);
+  }, 120_000);
 
   afterAll(async () => {
     await registry?.stop();
@@ -170,7 +170,7 @@ describe.runIf(isRoot)('images of a registry', () => {
     } finally {
       await closed.stop();
     }
-  }, 60_000);
+  }, 120_000);
 
   test('a token is fetched with the password, and only the token goes to the registry', async () => {
     const tokens: (string | undefined)[] = [];

@@ -16,11 +16,11 @@ export function describeKilledServer(under: NetworkUnderAttack): void {
       if (under.why !== undefined) return;
       await outside.listen();
       await start();
-    }, 60_000);
+    }, 120_000);
     afterAll(async () => {
       outside.close();
       await world.close();
-    }, 60_000);
+    }, 120_000);
     beforeEach((context) => {
       if (under.why !== undefined) skip(context, under.why);
     });
@@ -54,6 +54,6 @@ export function describeKilledServer(under: NetworkUnderAttack): void {
       await expect.poll(refused, { timeout: 20_000 * slowness }).toBe(true);
       expect(beats()).toBe(last);
       await (await get()).destroy();
-    }, 60_000);
+    }, 120_000);
   });
 }

@@ -97,12 +97,12 @@ export function describeEgressTools(runtime: 'runc' | 'runsc'): void {
       if (why !== undefined) return;
       server = await testServer({ drivers: ['oci'], egress: { open: ['127.0.0.0/8'], resolver } });
       sandbox = await client().sandboxes.create({ spec: specOf('host') });
-    }, 60_000);
+    }, 120_000);
     afterAll(async () => {
       if (why !== undefined) return;
       await sandbox.destroy();
       await server.close();
-    }, 60_000);
+    }, 120_000);
     beforeEach((context) => {
       if (why !== undefined) skip(context, why);
     });
@@ -160,7 +160,7 @@ export function describeEgressTools(runtime: 'runc' | 'runsc'): void {
       await expect.poll(beats, { timeout: 20_000 }).toBeGreaterThan(before + 1);
       sandbox = await client().sandboxes.get(id);
       await sh('pkill curl; pkill sleep; true', 'root');
-    }, 60_000);
+    }, 120_000);
 
     test('the way out is there after a rollback, in a fork, and after a stop and a start', async () => {
       const hello = async (one: SandboxHandle) => (await one.exec(`curl -sS http://files.test:${port}/hello`)).stdout;
@@ -179,7 +179,7 @@ export function describeEgressTools(runtime: 'runc' | 'runsc'): void {
       await kept.start();
       expect(await hello(kept)).toBe('hello\n');
       await Promise.all([fork?.destroy(), kept.destroy()]);
-    }, 60_000);
+    }, 120_000);
 
     test('a sandbox whose network is off is offered nothing', async () => {
       const off = await client().sandboxes.create({

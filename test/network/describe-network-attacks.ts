@@ -28,10 +28,10 @@ export function describeNetworkAttacks(under: NetworkUnderAttack): void {
       sandbox = await world.sandbox();
       for (const name of ['reach', 'try-call'])
         await sandbox.files.write(`/tmp/${name}`, compile(`${name}.c`), { mode: 0o755 });
-    }, 60_000);
+    }, 120_000);
     afterAll(async () => {
       if (under.why === undefined) await world.close();
-    }, 60_000);
+    }, 120_000);
     beforeEach((context) => {
       if (under.why !== undefined) skip(context, under.why);
       world.asked.length = 0;

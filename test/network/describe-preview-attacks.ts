@@ -24,10 +24,10 @@ export function describePreviewAttacks(runtime: PreviewRuntime): void {
       [ours, theirs] = await Promise.all([world.sandbox(), world.sandbox()]);
       mine = await ours.ports.open(3000);
       other = await theirs.ports.open(3000);
-    }, 60_000);
+    }, 120_000);
     afterAll(async () => {
       if (why === undefined) await world.close();
-    }, 60_000);
+    }, 120_000);
     beforeEach((context) => {
       if (why !== undefined) skip(context, why);
       address += 1;

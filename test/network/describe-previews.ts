@@ -25,10 +25,10 @@ export function describePreviews({ runtime, bytes }: PreviewSuite): void {
       await world.start();
       sandbox = await world.sandbox();
       share = await sandbox.ports.open(3000, { visibility: 'public' });
-    }, 60_000);
+    }, 120_000);
     afterAll(async () => {
       if (why === undefined) await world.close();
-    }, 60_000);
+    }, 120_000);
     beforeEach((context) => {
       if (why !== undefined) skip(context, why);
     });
@@ -292,6 +292,6 @@ export function describePreviews({ runtime, bytes }: PreviewSuite): void {
       expect((await visit({ url: location, headers: { cookie } })).status).toBe(200);
       expect((await enter(link.url ?? '')).first.status).toBe(303);
       await kept.destroy();
-    }, 60_000);
+    }, 120_000);
   });
 }

@@ -85,4 +85,4 @@ test('whatever is done in whatever order, every balance is what the ledger adds 
     ),
     { numRuns: 15 },
   );
-}, 60_000);
+}, 120_000);

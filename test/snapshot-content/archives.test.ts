@@ -28,7 +28,7 @@ describe.runIf(isRoot)('archives of snapshots', () => {
     const sandbox = await here.sandbox();
     shell(work, sandbox.path);
     snapshot = await here.snapshot(sandbox, 'first');
-  }, 60_000);
+  }, 120_000);
   afterAll(() => here.close());
 
   test.each(['overlay', 'btrfs'] as const)(
@@ -78,7 +78,7 @@ describe.runIf(isRoot)('archives of snapshots', () => {
     } finally {
       await there.close();
     }
-  }, 60_000);
+  }, 120_000);
 
   test('other programs read it as an image', async () => {
     const folder = join(here.folder, 'as-image');

@@ -19,7 +19,7 @@ describe.runIf(isRoot).each(['overlay', 'btrfs'] as const)('diffs over %s', (kin
     sandbox = await world.sandbox();
     shell('mkdir work; echo one > work/a; echo same > work/b; ln -s a work/l', sandbox.path);
     first = await world.snapshot(sandbox, 'first');
-  }, 60_000);
+  }, 120_000);
   afterAll(() => world.close());
 
   const diff = (to: Snapshot['id'] | 'now', more: { path?: string; limit?: number; after?: string } = {}) =>
@@ -123,7 +123,7 @@ describe.runIf(isRoot).each(['overlay', 'btrfs'] as const)('diffs over %s', (kin
     } finally {
       shell('kill $(cat swap.pid)', sandbox.path);
     }
-  }, 60_000);
+  }, 120_000);
 
   test('a tree deeper than any path is skipped, and told as such', async () => {
     const deep = await world.sandbox(sandbox.image);
@@ -152,5 +152,5 @@ describe.runIf(isRoot).each(['overlay', 'btrfs'] as const)('diffs over %s', (kin
         world.snapshots.remove(ada, b.id),
       ]),
     );
-  }, 30_000);
+  }, 120_000);
 });

@@ -45,4 +45,4 @@ test('a short life is clean under valgrind', async (context) => {
     .split('\n')
     .filter((line) => /^==\d+== (?!Warning| {3}(This could|See README))/.test(line));
   expect(errors).toEqual([]);
-}, 60_000);
+}, 120_000);

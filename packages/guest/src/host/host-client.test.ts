@@ -258,4 +258,4 @@ test('disks are mounted by many at once', async (context) => {
   );
   for (const { target } of disks) spawnSync('umount', [target]);
   expect(mounted.filter(({ status }) => status === 'rejected')).toEqual([]);
-}, 60_000);
+}, 120_000);

@@ -1,0 +1,3 @@
+import { describeTravelRaces } from './describe-travel-races.ts';
+
+describeTravelRaces('overlay');
