@@ -1,15 +1,16 @@
 import { type IncomingMessage, request } from 'node:http';
 import { pipeline, Readable } from 'node:stream';
 import type { ReadableStream as NodeReadableStream } from 'node:stream/web';
-import type { Fetch } from '@caisson/sdk';
+import type { Fetch, FetchAnswer } from '@caisson/sdk';
 
 /**
  * `fetch` over a unix socket, as far as the SDK uses it: a method, plain headers, a body, an abort, and an answer
- * whose body streams. Node's own `fetch` cannot be told of a socket without another dependency.
+ * whose body streams. Node's own `fetch` cannot be told of a socket without another dependency, and to load it takes
+ * longer than most commands do: nothing here touches `Response` or `Headers`, which would.
  */
 export function unixFetch(socketPath: string): Fetch {
   return (url, init) =>
-    new Promise<Response>((resolve, reject) => {
+    new Promise<FetchAnswer>((resolve, reject) => {
       const { pathname, search, host } = new URL(url);
       const signal = init.signal ?? undefined;
       if (signal?.aborted) return reject(signal.reason);
@@ -41,15 +42,32 @@ function bodyOfRequest(body: unknown): Uint8Array | Readable | undefined {
   return Readable.fromWeb((body instanceof Blob ? body.stream() : body) as NodeReadableStream);
 }
 
-function responseOf(incoming: IncomingMessage): Response {
-  const headers = new Headers();
-  for (const [name, value] of Object.entries(incoming.headers)) {
-    if (typeof value === 'string') headers.set(name, value);
-  }
+function responseOf(incoming: IncomingMessage): FetchAnswer {
   const status = incoming.statusCode ?? 500;
   const hasBody = status !== 204 && status !== 205 && status !== 304;
   if (!hasBody) incoming.resume();
-  return new Response(hasBody ? bodyOf(incoming) : null, { status, headers });
+  const body = hasBody ? bodyOf(incoming) : null;
+  const text = async () => (await bytesOf(body)).toString();
+  return {
+    ok: status >= 200 && status < 300,
+    status,
+    body,
+    headers: { get: (name) => fieldOf(incoming, name) },
+    arrayBuffer: async () => new Uint8Array(await bytesOf(body)).buffer,
+    text,
+    json: async () => JSON.parse(await text()),
+  };
+}
+
+function fieldOf({ headers }: IncomingMessage, name: string): string | null {
+  const value = headers[name.toLowerCase()];
+  return typeof value === 'string' ? value : null;
+}
+
+async function bytesOf(body: ReadableStream<Uint8Array> | null): Promise<Buffer> {
+  const pieces: Uint8Array[] = [];
+  for await (const piece of body ?? []) pieces.push(piece);
+  return Buffer.concat(pieces);
 }
 
 /** The reader sets the pace: what it has not taken stays in the socket. */

@@ -1,4 +1,5 @@
 import { CaissonError, fromProblem } from '@caisson/contract';
+import type { FetchAnswer } from './transport.ts';
 
 /** A page of 200 of the largest records stays below this; more is not an answer of a Caisson server. */
 const maxAnswerBytes = 64 * 1024 * 1024;
@@ -7,7 +8,7 @@ const maxAnswerBytes = 64 * 1024 * 1024;
 const excerptChars = 200;
 
 /** The value that the server answered, or the error that it answered. */
-export async function readAnswer(response: Response): Promise<unknown> {
+export async function readAnswer(response: FetchAnswer): Promise<unknown> {
   const text = await readText(response);
   const value = parseJson(text);
   if (response.ok && value !== undefined && isJson(response)) return value.json;
@@ -20,7 +21,7 @@ export async function readAnswer(response: Response): Promise<unknown> {
   });
 }
 
-function isJson(response: Response): boolean {
+function isJson(response: FetchAnswer): boolean {
   return /^application\/(?:[\w.-]+\+)?json\b/i.test(response.headers.get('content-type') ?? '');
 }
 
@@ -32,7 +33,7 @@ function parseJson(text: string): { json: unknown } | undefined {
   }
 }
 
-function withRetryAfter(error: CaissonError, response: Response, text?: string): CaissonError {
+function withRetryAfter(error: CaissonError, response: FetchAnswer, text?: string): CaissonError {
   const seconds = retryAfterSeconds(response.headers.get('retry-after'));
   const context = {
     ...error.context,
@@ -50,7 +51,7 @@ export function retryAfterSeconds(header: string | null, now: number = Date.now(
   return Number.isNaN(date) ? undefined : Math.max(0, Math.ceil((date - now) / 1000));
 }
 
-async function readText(response: Response): Promise<string> {
+async function readText(response: FetchAnswer): Promise<string> {
   if (response.body === null) return '';
   const reader = response.body.getReader();
   const decoder = new TextDecoder();

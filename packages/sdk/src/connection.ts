@@ -1,7 +1,7 @@
 import type { JsonRouteName, RouteName } from '@caisson/contract';
 import { type CallAnswer, type CallArguments, type CallInput, callRoute } from './call.ts';
 import { openRoute, type RawCall } from './raw-call.ts';
-import { type CaissonOptions, Transport } from './transport.ts';
+import { type CaissonOptions, type FetchAnswer, Transport } from './transport.ts';
 
 /** With the pauses between, about three seconds: the restart of a server is survived, a dead one is soon told. */
 const defaultRetries = 4;
@@ -21,7 +21,7 @@ export class Connection {
   }
 
   /** A route whose body or answer is bytes: the answer with its body not yet read. */
-  open(name: RouteName, input: RawCall): Promise<Response> {
+  open(name: RouteName, input: RawCall): Promise<FetchAnswer> {
     return openRoute(this.transport, this.#retries, name, input);
   }
 }

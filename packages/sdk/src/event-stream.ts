@@ -3,7 +3,7 @@ import { readAnswer } from './answer.ts';
 import { piecesOf } from './raw-call.ts';
 import { pause, pauseMs } from './retry.ts';
 import { SseParser } from './sse-parser.ts';
-import type { Message, Transport } from './transport.ts';
+import type { FetchAnswer, Message, Transport } from './transport.ts';
 
 export interface FollowOptions {
   /** Begin after this position of the log; 0 is its beginning. Absent: the server's choice. */
@@ -77,7 +77,7 @@ export async function* followLog<T extends { readonly position: number }>(
   }
 }
 
-async function streamOf(response: Response): Promise<Response> {
+async function streamOf(response: FetchAnswer): Promise<FetchAnswer> {
   const isStream = /^text\/event-stream\b/i.test(response.headers.get('content-type') ?? '');
   if (response.ok && isStream && response.body !== null) return response;
   await readAnswer(response);

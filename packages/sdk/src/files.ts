@@ -3,7 +3,7 @@ import type { CallInput, CallOptions } from './call.ts';
 import type { Connection } from './connection.ts';
 import { watchFiles } from './file-watch.ts';
 import type { QueryValue } from './request-url.ts';
-import type { Bytes } from './transport.ts';
+import type { Bytes, FetchAnswer } from './transport.ts';
 
 /** Whose permission, and until when. The user is the sandbox's own when absent. */
 export interface FileOptions extends Pick<CallOptions, 'signal'> {
@@ -162,7 +162,7 @@ export class Files {
     return this.#upload('file.tree.write', { path, user, keepOwner }, archive, signal);
   }
 
-  #open(path: string, { signal, user, offset, length }: ReadOptions): Promise<Response> {
+  #open(path: string, { signal, user, offset, length }: ReadOptions): Promise<FetchAnswer> {
     const last = length === undefined ? '' : String((offset ?? 0) + length - 1);
     const range = offset === undefined && length === undefined ? {} : { range: `bytes=${offset ?? 0}-${last}` };
     return this.#connection.open('file.read', { params: this.#params, query: { path, user }, headers: range, signal });
@@ -186,7 +186,7 @@ export class Files {
   }
 }
 
-function bodyOf(response: Response): ReadableStream<Uint8Array> {
+function bodyOf(response: FetchAnswer): ReadableStream<Uint8Array> {
   return response.body ?? new Blob([]).stream();
 }
 

@@ -1,11 +1,12 @@
 import { CaissonError } from '@caisson/contract';
 import { piecesOf } from './raw-call.ts';
+import type { FetchAnswer } from './transport.ts';
 
 /** A line that is longer is none of ours. */
 const maxLine = 100_000;
 
 /** The values of an answer that has one on each line. */
-export async function* jsonLines<T>(response: Response): AsyncGenerator<T, void, undefined> {
+export async function* jsonLines<T>(response: FetchAnswer): AsyncGenerator<T, void, undefined> {
   const decoder = new TextDecoder();
   let text = '';
   for await (const piece of piecesOf(response)) {

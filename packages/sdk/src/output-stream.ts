@@ -3,6 +3,7 @@ import type { Connection } from './connection.ts';
 import type { OutputChunk, OutputCursor } from './output-cursor.ts';
 import { piecesOf } from './raw-call.ts';
 import { Reconnect } from './reconnect.ts';
+import type { FetchAnswer } from './transport.ts';
 
 /** The server sends something every 15 s at least; a connection that is silent for longer is dead without saying so. */
 const idleMs = 60_000;
@@ -23,7 +24,7 @@ export async function* followOutput(
   connection: Connection,
   sandbox: string,
   cursor: OutputCursor,
-  options: StreamOptions & { readonly process?: string; readonly first?: Response },
+  options: StreamOptions & { readonly process?: string; readonly first?: FetchAnswer },
 ): AsyncGenerator<OutputChunk, ProcessExit, undefined> {
   const { signal } = options;
   const reconnect = new Reconnect(options.reconnectSeconds, signal);
@@ -59,7 +60,7 @@ function openOutput(
   sandbox: string,
   cursor: OutputCursor,
   options: { readonly process?: string; readonly signal?: AbortSignal | undefined },
-): Promise<Response> {
+): Promise<FetchAnswer> {
   const process = cursor.started?.process ?? options.process ?? '';
   const query = { stdoutFrom: cursor.stdout, stderrFrom: cursor.stderr };
   return connection.open('process.output', { params: { id: sandbox, process }, query, signal: options.signal });

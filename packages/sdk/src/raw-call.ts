@@ -3,7 +3,7 @@ import { readAnswer } from './answer.ts';
 import type { CallOptions } from './call.ts';
 import type { QueryValue } from './request-url.ts';
 import { mayRepeat, withRetries } from './retry.ts';
-import type { Bytes, Message, Transport } from './transport.ts';
+import type { Bytes, FetchAnswer, Message, Transport } from './transport.ts';
 
 export interface RawCall extends Pick<CallOptions, 'signal'> {
   readonly params: Readonly<Record<string, string>>;
@@ -19,7 +19,7 @@ export async function openRoute(
   retries: number,
   name: RouteName,
   call: RawCall,
-): Promise<Response> {
+): Promise<FetchAnswer> {
   const route: Route = routes[name];
   const message: Message = call;
   const attempt = async () => {
@@ -31,7 +31,7 @@ export async function openRoute(
 }
 
 /** The pieces of a body. Leaving the loop lets go of the connection. */
-export async function* piecesOf(response: Response, idleMs?: number): AsyncGenerator<Uint8Array> {
+export async function* piecesOf(response: FetchAnswer, idleMs?: number): AsyncGenerator<Uint8Array> {
   if (response.body === null) return;
   const reader = response.body.getReader();
   try {

@@ -5,7 +5,12 @@ import { globalWebSocket, type WebSocketFactory, type WebSocketLike } from './we
 /** What can be sent as it is. */
 export type Bytes = Uint8Array | ArrayBuffer | Blob | string | ReadableStream<Uint8Array>;
 
-export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
+/** As much of a `Response` as is read here; what carries requests need not have more of it. */
+export type FetchAnswer = Pick<Response, 'ok' | 'status' | 'body' | 'arrayBuffer' | 'json' | 'text'> & {
+  readonly headers: Pick<Headers, 'get'>;
+};
+
+export type Fetch = (url: string, init: RequestInit) => Promise<FetchAnswer>;
 
 export interface CaissonOptions {
   /** Where the server listens. In a browser the page's own origin when absent, else {@link defaultBaseUrl}. */
@@ -60,7 +65,7 @@ export class Transport {
     return socket;
   }
 
-  async send(route: Route, message: Message): Promise<Response> {
+  async send(route: Route, message: Message): Promise<FetchAnswer> {
     const url = requestUrl(this.baseUrl, route, message.params ?? {}, message.query ?? {});
     const json = message.body === undefined ? undefined : JSON.stringify(message.body);
     const body = message.bytes ?? json;
