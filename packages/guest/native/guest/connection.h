@@ -24,6 +24,7 @@ struct connection {
   int64_t heard_at;
   bool ping_unanswered;
   bool goaway_received;
+  bool asked; /* something small came in this turn: its answer leaves now, and the next may follow at once */
 };
 
 extern struct connection connection;
@@ -53,8 +54,10 @@ void handshake_frame(uint8_t type, struct slice payload);
 
 /* transmit.c */
 void transmit_reset(void);
-/* Queues one frame that is not data; those go before data. */
+/* Queues one frame that is not data; those go before data. It leaves at the end of this turn. */
 void transmit_frame(uint8_t type, uint32_t channel, const void *payload, size_t size);
+/* The same for what nobody waits for: it leaves with the next frame that somebody does, or a moment later. */
+void transmit_later(uint8_t type, uint32_t channel, const void *payload, size_t size);
 void transmit_grant(struct channel *ch);
 void transmit_ready(struct channel *ch);
 void transmit_unready(struct channel *ch);

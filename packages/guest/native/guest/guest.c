@@ -20,6 +20,7 @@
 #include "job.h"
 #include "launch.h"
 #include "log.h"
+#include "nothing.h"
 #include "oom.h"
 #include "process.h"
 #include "sys.h"
@@ -79,10 +80,12 @@ static void on_trim(struct timer *timer) {
   receive_trim();
   reader_trim();
   launch_trim();
+  process_trim();
   text_trim();
 }
 
 static void after_turn(void) {
+  spawn_turn_over();
   workers_next();
   transmit_flush();
   if (trimming) {
@@ -152,6 +155,7 @@ int guest_main(int argc, char **argv) {
     log_line("cannot set up the event loop");
     return 1;
   }
+  nothing_open();
   oom_open();
   sys_started();
   trim_timer.fire = on_trim;
