@@ -200,9 +200,10 @@ static size_t parse(const uint8_t *at, size_t size) {
 }
 
 void receive_ready(void) {
+  if (connection.greeting) return relay_greeted();
   for (int i = 0; i < reads_per_turn && !connection.closing; i++) {
     size_t room = sizeof buffer - filled;
-    ssize_t n = read(connection.watch.fd, buffer + filled, room);
+    ssize_t n = read(connection_in(), buffer + filled, room);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (n <= 0) {
       connection.closing = true;

@@ -204,7 +204,7 @@ static void keep_rest(const struct batch *b, size_t written) {
 static bool flush_tail(void) {
   while (tail_size > 0) {
     struct iovec piece = {tail + tail_at, tail_size};
-    ssize_t n = writev(connection.watch.fd, &piece, 1);
+    ssize_t n = writev(connection_out(), &piece, 1);
     if (n < 0) {
       if (errno != EAGAIN && errno != EINTR) connection.closing = true;
       return false;
@@ -233,7 +233,7 @@ static bool write_batch(void) {
   add(&b, control, control_part);
   if (control_part == control_size && b.bytes < batch_bytes / 2) add_data(&b);
   if (b.count == 0) return false;
-  ssize_t n = writev(connection.watch.fd, b.pieces, b.count);
+  ssize_t n = writev(connection_out(), b.pieces, b.count);
   if (n < 0) {
     if (errno != EAGAIN && errno != EINTR) {
       connection.closing = true;
@@ -264,7 +264,8 @@ static bool may_wait(void) {
 }
 
 static void watch_output(bool more) {
-  loop_watch(&connection.watch, EPOLLIN | (more ? EPOLLOUT : 0u));
+  if (connection.pipe_out.fd >= 0) loop_watch(&connection.pipe_out, more ? EPOLLOUT : 0u);
+  else loop_watch(&connection.watch, EPOLLIN | (more ? EPOLLOUT : 0u));
 }
 
 void transmit_flush(void) {
