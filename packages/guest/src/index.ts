@@ -20,6 +20,7 @@ export {
 export { type ExitStatus, ProcessHandle } from './client/process-handle.ts';
 export { ProcessInput } from './client/process-input.ts';
 export { ProcessOutput } from './client/process-output.ts';
+export { countRead } from './client/read-garbage.ts';
 export { ConnectionLost, guestCodeOf } from './client/translate-error.ts';
 export { HostClient, type RunOptions, type RunResult } from './host/host-client.ts';
 export * from './host/host-messages.ts';

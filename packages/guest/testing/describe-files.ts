@@ -1,5 +1,8 @@
+import { randomBytes } from 'node:crypto';
+import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import { slowness } from '../../../test/slowness.ts';
 import type { GrepMatch } from '../src/index.ts';
 import type { GuestUnderTest } from './guest-under-test.ts';
 
@@ -230,6 +233,7 @@ export function describeFiles(under: GuestUnderTest): void {
     const stopper = await processes.spawn({ argv: ['sh', '-c', 'while :; do kill -STOP -1; done'] });
     const leaving = new AbortController();
     const { signal } = leaving;
+    setMaxListeners(0, signal);
     const hanging = Array.from({ length: 20 }, () => files().stat('/etc/passwd', { signal }));
     hanging.push(files().write('stopped', slowly(), { signal }));
     await delay(300);
@@ -253,6 +257,43 @@ export function describeFiles(under: GuestUnderTest): void {
       await delay(100);
     }
   }
+
+  test('a worker that is stopped under an upload holds up nobody, and goes on where it was', async () => {
+    const { processes } = under.guest().client;
+    const send = (name: string) => {
+      const each = `[ "$(cat $p/comm)" = caisson-files ] && kill -${name} \${p#/proc/}`;
+      return processes.exec(['sh', '-c', `for p in /proc/[0-9]*; do ${each}; done; true`], { user: 'root' });
+    };
+    const content = randomBytes(5_000_003);
+    let stop = () => {};
+    const stopped = new Promise<void>((resolve) => {
+      stop = resolve;
+    });
+    async function* parts(): AsyncGenerator<Uint8Array> {
+      yield content.subarray(0, 70_001);
+      await send('STOP');
+      stop();
+      yield content.subarray(70_001);
+    }
+    const writing = files().write('paused-upload', parts());
+    await stopped;
+    expect(await under.guest().client.ping()).toBeGreaterThan(0);
+    await send('CONT');
+    expect(await writing).toMatchObject({ size: content.length });
+    expect((await files().readAll('paused-upload')).equals(content)).toBe(true);
+  });
+
+  test('replacing a large file answers with the new one and leaves no process behind', async () => {
+    for (const fill of [1, 2]) await files().write('large', Buffer.alloc(9 * 1024 * 1024, fill));
+    expect(await files().stat('large')).toMatchObject({ size: 9 * 1024 * 1024 });
+    expect((await exec('tail -c 1 large')).stdout).toEqual(Buffer.from([2]));
+    const left = async () => {
+      const script = "grep -ls 'State:.*zombie' /proc/[0-9]*/status | wc -l";
+      return text((await exec(script, { user: 'root' })).stdout);
+    };
+    await expect.poll(left, { timeout: 10_000 * slowness, interval: 100 }).toBe('0\n');
+    await files().remove('large');
+  });
 
   test('a worker that is killed while it writes leaves nothing behind', async () => {
     await files().mkdir('killed');

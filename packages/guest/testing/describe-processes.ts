@@ -31,6 +31,28 @@ export function describeProcesses(under: GuestUnderTest): void {
     }
   });
 
+  test('a command that is given no input finds nothing on its stdin, as any other program does', async () => {
+    for (const user of ['user', 'root']) {
+      const result = await exec('readlink /proc/self/fd/0; stat -Lc %F /dev/stdin; cat; echo over', { user });
+      expect(text(result.stdout)).toBe('/dev/null\ncharacter special file\nover\n');
+    }
+    // The pipes of a command become its user's; this is everybody's.
+    expect(text((await exec('stat -c %u /dev/null')).stdout)).not.toBe('1000\n');
+  });
+
+  test('a command that runs on is told of at once, and its first words come before its end', async () => {
+    const process = await client().processes.spawn({ argv: ['sh', '-c', 'echo word; exec sleep 60'] });
+    expect(process.pid).toBeGreaterThan(1);
+    for await (const chunk of process.stdout) {
+      expect(text(chunk)).toBe('word\n');
+      break;
+    }
+    await process.signal(9);
+    expect(await process.wait()).toMatchObject({ why: 'signalled', signal: 9 });
+    process.detach();
+    await process.forget();
+  });
+
   test('argv, environment and working directory arrive byte for byte', async () => {
     const { processes } = client();
     const odd = 'a b\n"$x" \udce9';

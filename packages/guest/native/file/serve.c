@@ -15,6 +15,7 @@
 
 static int guest = -1;
 static uint8_t *packet; /* header and payload of the last packet received */
+static const uint8_t *shared; /* where input comes */
 static bool input_over;
 static uint32_t taken; /* bytes that have left and were not told yet */
 
@@ -137,7 +138,9 @@ bool input_next(struct slice *piece) {
     input_over = true;
     return false;
   }
-  *piece = (struct slice){packet + worker_header, size};
+  uint32_t length = load32(packet + 4), where = size < 4 ? worker_input_max : load32(packet + worker_header);
+  if (load32(packet) != TO_DATA || where > worker_input_max || length > worker_input_max - where) _exit(1);
+  *piece = (struct slice){shared + where, length};
   return true;
 }
 
@@ -154,8 +157,9 @@ static void run(uint16_t method, struct slice params) {
   reply_code(CAISSON_ERROR_UNKNOWN_METHOD, 0, "no such file method");
 }
 
-void serve(int fd) {
+void serve(int fd, const uint8_t *input) {
   guest = fd;
+  shared = input;
   descriptors_allow(8192);
   packet = malloc(worker_header + worker_packet_max);
   if (packet == NULL) _exit(1);

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,6 +13,9 @@
 #include "directory.h"
 #include "entry.h"
 #include "temporary.h"
+
+/* To free less than this takes about as long as to start a child for it. */
+enum { large_bytes = 8 * 1024 * 1024 };
 
 static bool make_parents(const char *path) {
   char parent[path_bytes];
@@ -125,6 +129,30 @@ static int finish(int directory, const char *temporary, const char *name, bool c
   return 0;
 }
 
+/*
+ * The last name of a large file is about to go, and to free its pages takes the kernel as long as writing them. Held by a
+ * descriptor it stays until `let_go`. -1 when there is nothing worth it.
+ */
+static int hold(int directory, const char *name, const struct stat *old) {
+  if (old == NULL || old->st_nlink > 1 || old->st_size < large_bytes) return -1;
+  return openat(directory, name, O_PATH | O_CLOEXEC | O_NOFOLLOW);
+}
+
+/* After the answer, by a child: whoever asks next need not wait for it either. */
+static void let_go(int held) {
+  if (held < 0) return;
+  signal(SIGCHLD, SIG_IGN); /* nobody waits for the child */
+  pid_t child = fork();
+  if (child != 0) {
+    close(held);
+    return;
+  }
+  /* Not the socket: while it is open the guest takes the worker for alive. */
+  if (request_socket() != held) close(request_socket());
+  close(held);
+  _exit(0);
+}
+
 static void write_whole(struct slice params, char path[path_bytes], bool create) {
   int error = create ? 0 : resolve(path);
   if (error != 0) return reply_error(error, path);
@@ -151,18 +179,23 @@ static void write_whole(struct slice params, char path[path_bytes], bool create)
   if (error == 0 && message_bool(params, CAISSON_TAG_FILE_WRITE_SYNC) && fsync(fd) != 0) error = errno;
   if (error == 0 && temporary[0] == 0) error = give_name(fd, directory, temporary, name, create);
   if (close(fd) != 0 && error == 0) error = errno;
+  int held = error == 0 ? hold(directory, name, exists ? &old : NULL) : -1;
   if (error == 0) error = finish(directory, temporary, name, create);
   if (error != 0) temporary_discard();
   else temporary_kept();
   struct stat st;
   if (error == 0 && fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) != 0) error = errno;
   close(directory);
-  if (error != 0) return reply_error(error, path);
+  if (error != 0) {
+    if (held >= 0) close(held);
+    return reply_error(error, path);
+  }
   char asked[path_bytes];
   request_path(params, CAISSON_TAG_FILE_WRITE_PATH, asked);
   uint8_t buffer[10 * 1024];
   struct writer w = entry_result(buffer, sizeof buffer, asked, &st);
   reply_result(&w);
+  let_go(held);
 }
 
 void do_write(struct slice params) {

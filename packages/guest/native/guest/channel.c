@@ -73,24 +73,31 @@ static bool step_sent(struct channel *ch, uint8_t frame, uint32_t size) {
   return channel_step(&ch->state, ch->role, true, frame, size) <= 0;
 }
 
-void channel_answer(struct channel *ch, const struct writer *result) {
+typedef void (*transmit)(uint8_t type, uint32_t channel, const void *payload, size_t size);
+
+static void answer(struct channel *ch, const struct writer *result, transmit send) {
   if (!step_sent(ch, CAISSON_FRAME_RESULT, 0)) return;
-  transmit_frame(CAISSON_FRAME_RESULT, ch->id, result == NULL ? NULL : result->at, result == NULL ? 0 : result->size);
+  send(CAISSON_FRAME_RESULT, ch->id, result == NULL ? NULL : result->at, result == NULL ? 0 : result->size);
   if (ch->method->answer == CAISSON_FIRST) return;
   detach(ch);
   destroy_if_over(ch);
 }
 
+void channel_answer(struct channel *ch, const struct writer *result) { answer(ch, result, transmit_frame); }
+void channel_answer_later(struct channel *ch, const struct writer *result) { answer(ch, result, transmit_later); }
 void channel_answer_nothing(struct channel *ch) { channel_answer(ch, NULL); }
 
-bool channel_end(struct channel *ch) {
+static bool end(struct channel *ch, transmit send) {
   if (!step_sent(ch, CAISSON_FRAME_END, 0)) return false;
-  transmit_frame(CAISSON_FRAME_END, ch->id, NULL, 0);
+  send(CAISSON_FRAME_END, ch->id, NULL, 0);
   if (!channel_over(&ch->state)) return false;
   detach(ch);
   destroy(ch);
   return true;
 }
+
+bool channel_end(struct channel *ch) { return end(ch, transmit_frame); }
+bool channel_end_later(struct channel *ch) { return end(ch, transmit_later); }
 
 void channel_fail(struct channel *ch, uint8_t code, int error, const char *format, ...) {
   char text[512];

@@ -55,9 +55,12 @@ typedef void (*method_begin)(struct channel *ch, struct slice params);
 void channel_own(struct channel *ch, const struct channel_ops *ops, void *owner);
 /* The result. Detaches, unless the method answers first. */
 void channel_answer(struct channel *ch, const struct writer *result);
+/* The same where nobody waits for the answer, or for what follows it rather. */
+void channel_answer_later(struct channel *ch, const struct writer *result);
 void channel_answer_nothing(struct channel *ch);
 /* The end of our data. True when the channel is over and the owner detached. */
 bool channel_end(struct channel *ch);
+bool channel_end_later(struct channel *ch);
 void channel_fail(struct channel *ch, uint8_t code, int error, const char *format, ...)
   __attribute__((format(printf, 4, 5)));
 /* The failure that errno tells. */

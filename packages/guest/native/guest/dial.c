@@ -24,8 +24,7 @@ static uint8_t boot[16];
 static uint8_t secret[32];
 static bool has_secret, stopped, refused;
 static unsigned attempt;
-static struct timer redial, deadline, keepalive, relay_rest;
-static struct watch relay = {.fd = -1};
+static struct timer redial, deadline, keepalive;
 
 const uint8_t *boot_id(void) { return boot; }
 
@@ -55,6 +54,7 @@ static void drop(bool slow) {
   loop_unwatch(&connection.watch);
   close(connection.watch.fd);
   connection.watch.fd = -1;
+  relay_pipes_close();
   connection.closing = true;
   channels_lost();
   transmit_reset();
@@ -87,7 +87,7 @@ void connection_violation(int violation) {
   store32(frame + 4, CAISSON_FRAME_GOAWAY);
   store32(frame + 8, 0);
   /* Best effort, and only where the stream stands between two frames. */
-  if (transmit_idle()) (void)!write(connection.watch.fd, frame, CAISSON_LIMIT_HEADER_BYTES + w.size);
+  if (transmit_idle()) (void)!write(connection_out(), frame, CAISSON_LIMIT_HEADER_BYTES + w.size);
   connection.closing = true;
 }
 
@@ -118,12 +118,28 @@ static void on_ready(struct watch *watch, uint32_t events) {
   if (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) receive_ready();
 }
 
-static void adopt(int fd) {
+static void adopt(int fd, bool is_relay) {
   connection.watch = (struct watch){.fd = fd, .ready = on_ready};
+  connection.greeting = is_relay;
   connection.established = connection.closing = false;
   connection.last_peer_id = connection.last_own_id = 0;
   connection.ping_unanswered = connection.goaway_received = false;
   connection.heard_at = loop_now();
+  timer_set(&deadline, loop_now() + CAISSON_LIMIT_HANDSHAKE_DEADLINE);
+  loop_watch(&connection.watch, EPOLLIN);
+  if (!is_relay) connection_hello();
+}
+
+bool connection_replace(int fd) {
+  if (stopped) return false;
+  /* The server starts a second relay only when it has given the first one up. */
+  if (connection.watch.fd >= 0) drop(false);
+  timer_clear(&redial);
+  adopt(fd, true);
+  return true;
+}
+
+void connection_hello(void) {
   uint8_t buffer[512];
   struct writer w = writer_on(buffer, sizeof buffer);
   write_uint(&w, CAISSON_TAG_HELLO_MIN_VERSION, CAISSON_LIMIT_VERSION_MIN);
@@ -137,8 +153,6 @@ static void adopt(int fd) {
   write_uint(&w, CAISSON_TAG_HELLO_MAX_CHANNELS, CAISSON_LIMIT_CHANNELS_MAX);
   transmit_frame(CAISSON_FRAME_HELLO, 0, w.at, w.size);
   explicit_bzero(buffer, sizeof buffer);
-  timer_set(&deadline, loop_now() + CAISSON_LIMIT_HANDSHAKE_DEADLINE);
-  loop_watch(&connection.watch, EPOLLIN | EPOLLOUT);
 }
 
 void handshake_frame(uint8_t type, struct slice payload) {
@@ -176,52 +190,11 @@ static void dial(struct timer *timer) {
   memcpy(address.sun_path, options.socket_path, strlen(options.socket_path));
   int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) == 0) {
-    adopt(fd);
+    adopt(fd, false);
     return;
   }
   if (fd >= 0) close(fd);
   schedule(false);
-}
-
-/* A relay brings the server's stream. Whoever is at its end commands the guest, so it must have the guest's power. */
-static void on_relay(struct watch *watch, uint32_t events) {
-  (void)events;
-  int fd = accept4(watch->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-  if (fd < 0) {
-    if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED) return;
-    /* Without a descriptor for it the listener stays ready, and the loop would turn for ever. */
-    loop_unwatch(watch);
-    timer_set(&relay_rest, loop_now() + CAISSON_LIMIT_REDIAL_MIN);
-    return;
-  }
-  struct ucred peer;
-  socklen_t size = sizeof peer;
-  if (stopped || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || peer.uid != 0) {
-    close(fd);
-    return;
-  }
-  /* The server starts a second relay only when it has given the first one up. */
-  if (connection.watch.fd >= 0) drop(false);
-  timer_clear(&redial);
-  adopt(fd);
-}
-
-static void on_rested(struct timer *timer) {
-  (void)timer;
-  loop_watch(&relay, EPOLLIN);
-}
-
-static bool listen_for_relay(const char *name) {
-  struct sockaddr_un address = {.sun_family = AF_UNIX};
-  size_t length = strlen(name);
-  if (length + 1 > sizeof address.sun_path) return false;
-  memcpy(address.sun_path + 1, name, length);
-  relay.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  relay.ready = on_relay;
-  relay_rest.fire = on_rested;
-  socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length);
-  if (relay.fd < 0 || bind(relay.fd, (struct sockaddr *)&address, size) != 0) return false;
-  return listen(relay.fd, 4) == 0 && loop_watch(&relay, EPOLLIN);
 }
 
 static bool read_secret(int fd) {
@@ -242,7 +215,7 @@ static bool read_secret(int fd) {
 
 bool dial_begin(const struct dial_options *given) {
   options = *given;
-  connection.watch.fd = -1;
+  connection.watch.fd = connection.pipe_in.fd = connection.pipe_out.fd = -1;
   struct sockaddr_un address;
   if (options.socket_path != NULL && strlen(options.socket_path) >= sizeof address.sun_path) return false;
   if (getentropy(boot, sizeof boot) != 0) return false;
@@ -250,7 +223,7 @@ bool dial_begin(const struct dial_options *given) {
   redial.fire = dial;
   deadline.fire = on_deadline;
   keepalive.fire = check_silence;
-  if (options.relay_name != NULL && !listen_for_relay(options.relay_name)) return false;
+  if (options.relay_name != NULL && !relay_listen(options.relay_name)) return false;
   if (options.socket_path != NULL) dial(NULL);
   return true;
 }

@@ -87,6 +87,8 @@ static void on_exit_of(pid_t pid, int status, const struct rusage *usage) {
   /* A timeout that has already spoken still has its KILL for the rest of the group. */
   if (!p->timed_out) timer_clear(&p->timeout);
   for (int i = 0; i < 2; i++) output_drain(&p->out[i]);
+  /* What others still have open is watched as that of any process. */
+  spawn_grow_up(p);
   struct input *in = &p->in;
   struct channel *writing = in->channel;
   in->channel = NULL;

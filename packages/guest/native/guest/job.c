@@ -13,7 +13,7 @@
 enum {
   queue_bytes_max = 8 * 1024 * 1024,
   /* Uploads get more than the usual window from the start: 1 GB/s through a busy server needs about this much. */
-  upload_window = 1024 * 1024,
+  upload_window = worker_input_max,
   /* Input of all jobs that no worker has taken: of clients that send, to workers that wait or were stopped. */
   input_bytes_max = 32 * 1024 * 1024,
 };
@@ -82,10 +82,23 @@ static bool send_params(struct job *job) {
   return true;
 }
 
+/* How many of the bytes the worker has now; 0 when it has room for none. */
+static size_t send_some(struct job *job, const uint8_t *at, size_t size) {
+  uint32_t where;
+  uint8_t place[4];
+  /* In parts, so that the worker writes one while the next is copied. */
+  size = input_put(&job->worker->input, at, size < worker_data_max ? size : worker_data_max, &where);
+  if (size == 0) return 0;
+  store32(place, where);
+  if (send_packet(job, TO_DATA, (uint32_t)size, place, sizeof place)) return size;
+  input_unput(&job->worker->input, size);
+  return 0;
+}
+
 static bool send_input(struct job *job) {
   while (job->input_size > 0) {
-    size_t size = job->input_size < worker_data_max ? job->input_size : worker_data_max;
-    if (!send_packet(job, TO_DATA, 0, job->input + job->input_at, size)) return false;
+    size_t size = send_some(job, job->input + job->input_at, job->input_size);
+    if (size == 0) return false;
     job->input_at += size;
     job->input_size -= size;
   }
@@ -148,7 +161,8 @@ static enum outcome on_packet(struct job *job, size_t size, int fd) {
   if (kind != FROM_FILE && fd >= 0) close(fd);
   switch (kind) {
     case FROM_TAKEN:
-      if (value <= job->channel->held) channel_taken(job->channel, value);
+      if (value > job->channel->held || !input_taken(&job->worker->input, value)) return GO_ON;
+      channel_taken(job->channel, value);
       return GO_ON;
     case FROM_DATA:
       if (size == 0) return GO_ON;
@@ -246,8 +260,8 @@ static void job_data(struct channel *ch, const uint8_t *at, size_t size) {
   struct job *job = ch->owner;
   /* Straight from the receive buffer where the worker keeps up. */
   while (size > 0 && job->worker != NULL && job->begun && job->params_sent == job->params_size && job->input_size == 0) {
-    size_t part = size < worker_data_max ? size : worker_data_max;
-    if (!send_packet(job, TO_DATA, 0, at, part)) break;
+    size_t part = send_some(job, at, size);
+    if (part == 0) break;
     at += part;
     size -= part;
   }

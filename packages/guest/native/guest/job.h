@@ -23,7 +23,7 @@ struct job {
   size_t params_size, params_sent;
   struct worker *worker; /* NULL while it waits for one, and once the guest reads the file itself */
   struct account *account;
-  /* What the client sent and the worker's socket has not taken. */
+  /* What the client sent and the worker had no room for. */
   uint8_t *input;
   size_t input_at, input_size, input_room;
   bool begun, input_ended, end_sent;
@@ -35,6 +35,13 @@ struct job {
   struct job *next; /* in the queue of its class */
 };
 
+/* The guest's half of the shared memory: a ring of which the worker frees what it says it has taken. */
+struct worker_input {
+  uint8_t *at;
+  size_t room; /* of it that this job may use */
+  size_t end, used;
+};
+
 struct worker {
   pid_t pid;
   struct watch watch;
@@ -43,6 +50,7 @@ struct worker {
   enum job_class class;
   int64_t idle_since;
   struct timer deadline;
+  struct worker_input input;
   struct worker *next;
 };
 
@@ -62,6 +70,19 @@ void workers_next(void);
 bool worker_reclass(struct worker *worker, enum job_class class);
 /* Gives its worker up and begins the job anew when the class has a place. */
 void worker_again(struct job *job, enum job_class class);
+
+/* worker-input.c */
+bool input_open_shared(struct worker_input *in);
+void input_close_shared(struct worker_input *in);
+/* A job begins, or is over: many at once get less each. */
+void input_begin(struct worker_input *in);
+void input_over(struct worker_input *in);
+/* How many of the bytes were put, and where; 0 when there is no room. */
+size_t input_put(struct worker_input *in, const uint8_t *bytes, size_t size, uint32_t *where);
+/* The last put was not told. */
+void input_unput(struct worker_input *in, size_t size);
+/* The worker has taken so many. False: more than there were. */
+bool input_taken(struct worker_input *in, size_t size);
 
 /* file-reader.c */
 bool reader_begin(struct job *job, int fd, uint64_t offset, uint64_t length);

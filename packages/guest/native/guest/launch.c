@@ -52,7 +52,7 @@ struct launch *launch_take(void) {
 
 void launch_give(struct launch *launch) {
   if (launch == NULL) return;
-  free(launch->argv);
+  if (launch->argv != launch->room) free(launch->argv);
   if (launch == &spare.launch) spare_taken = false;
   else free(launch);
 }

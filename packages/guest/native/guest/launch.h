@@ -12,7 +12,9 @@
 struct launch {
   /* First, so that it is aligned: it holds one PATH entry and a page of calls. */
   uint8_t stack[16 * 1024];
-  char **argv, **env; /* one allocation, which begins at argv */
+  /* One piece of memory, which begins at argv: `room` where it is enough. */
+  char **argv, **env;
+  char *room[1024];
   char cwd[CAISSON_LIMIT_PATH_MAX + 1]; /* empty: that of the sandbox, or the user's home */
   struct account account;
   int fds[3];

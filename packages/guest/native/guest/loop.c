@@ -9,8 +9,10 @@
 
 enum {
   batch_max = 64,
-  /* One for each process, each channel that waits for a connection or a port, and the guest's own. */
-  timers_max = CAISSON_LIMIT_PROCESSES_MAX + 2 * CAISSON_LIMIT_CHANNELS_MAX + 64,
+  /* Two for each process, one for each channel that waits for a connection or a port, and the guest's own. */
+  timers_max = 2 * CAISSON_LIMIT_PROCESSES_MAX + 2 * CAISSON_LIMIT_CHANNELS_MAX + 64,
+  /* To wake a sleeper takes the kernel about as long. More would only burn a processor that others want. */
+  expect_ns = 50 * 1000,
 };
 
 static int epoll_fd = -1;
@@ -19,12 +21,15 @@ static int batch_size;
 static struct timer *heap[timers_max];
 static size_t heap_size;
 static int64_t now_ms;
+static bool expecting;
 
-static int64_t clock_ms(clockid_t clock) {
+static int64_t clock_ns(clockid_t clock) {
   struct timespec t;
   clock_gettime(clock, &t);
-  return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+  return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
+
+static int64_t clock_ms(clockid_t clock) { return clock_ns(clock) / 1000000; }
 
 int64_t loop_now(void) { return now_ms; }
 int64_t wall_now(void) { return clock_ms(CLOCK_REALTIME); }
@@ -125,9 +130,23 @@ static void dispatch(int size) {
   batch_size = 0;
 }
 
+void loop_expect(void) { expecting = true; }
+
+/* Without sleep while something is expected, and then with it. */
+static int wait_for_events(void) {
+  if (expecting) {
+    expecting = false;
+    for (int64_t until = clock_ns(CLOCK_MONOTONIC) + expect_ns; clock_ns(CLOCK_MONOTONIC) < until;) {
+      int size = epoll_wait(epoll_fd, batch, batch_max, 0);
+      if (size != 0) return size;
+    }
+  }
+  return epoll_wait(epoll_fd, batch, batch_max, wait_ms());
+}
+
 void loop_run(void (*after)(void)) {
   for (;;) {
-    dispatch(epoll_wait(epoll_fd, batch, batch_max, wait_ms()));
+    dispatch(wait_for_events());
     fire_due();
     after();
   }

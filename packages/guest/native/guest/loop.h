@@ -36,6 +36,8 @@ bool loop_watch(struct watch *watch, uint32_t events);
 void loop_unwatch(struct watch *watch);
 void timer_set(struct timer *timer, int64_t at);
 void timer_clear(struct timer *timer);
+/* Something is likely to come within microseconds: the loop looks for it for a moment before it sleeps. */
+void loop_expect(void);
 void loop_run(void (*after)(void));
 /* In a forked child: forgets the loop, so that nothing of it can be used by mistake. */
 void loop_abandon(void);

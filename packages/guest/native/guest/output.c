@@ -36,7 +36,8 @@ static void finish_if_all_sent(struct output *o) {
   if (ch == NULL || o->watch.fd >= 0 || o->sent < o->ring.end || o->process->stage == STARTING) return;
   o->seen = o->ring.end;
   o->channel = NULL;
-  channel_end(ch);
+  /* Mostly the end of the process is a moment behind it, and is what is waited for. */
+  channel_end_later(ch);
 }
 
 /* What the pipe has, as far as one turn and the ring go. */
@@ -74,11 +75,10 @@ static void on_output(struct watch *watch, uint32_t events) {
 void output_open(struct process *p, int stream, int fd) {
   struct output *o = &p->out[stream];
   o->watch = (struct watch){.fd = fd, .ready = on_output};
-  if (fd >= 0) loop_watch(&o->watch, EPOLLIN);
 }
 
 void output_resume(struct output *o) {
-  if (o->watch.fd >= 0) loop_watch(&o->watch, EPOLLIN);
+  if (o->watch.fd >= 0 && !o->process->young) loop_watch(&o->watch, EPOLLIN);
 }
 
 void output_drain(struct output *o) {
@@ -177,7 +177,8 @@ void attach_started(struct output *o) {
   struct writer w = writer_on(buffer, sizeof buffer);
   write_uint(&w, CAISSON_TAG_PROCESS_ATTACHED_AT, at);
   write_uint(&w, CAISSON_TAG_PROCESS_ATTACHED_LOST, at - o->from);
-  channel_answer(ch, &w);
+  if (spawn_may_wait(o->process)) channel_answer_later(ch, &w);
+  else channel_answer(ch, &w);
   finish_if_all_sent(o);
   if (o->channel == NULL) return;
   output_resume(o);

@@ -53,7 +53,8 @@ void forget_begin(struct channel *ch, struct slice params) {
   /* The KILL that its group had coming after a timeout is not forgotten with it. */
   if (p->timeout.slot != 0 && p->timed_out) kill(-p->pid, SIGKILL);
   process_remove(p);
-  channel_answer_nothing(ch);
+  /* Forgetting is tidying up. */
+  channel_answer_later(ch, NULL);
 }
 
 static bool has_tag(const struct process *p, struct slice tag) {

@@ -8,6 +8,8 @@ enum { buckets = 512 };
 
 static struct process *by_id[buckets], *by_pid[buckets];
 static struct process *first, *last;
+/* Commands mostly come one at a time: the next finds its memory where the last one left it. */
+static struct process *spare;
 static size_t count;
 
 static size_t hash(const char *id, size_t size) {
@@ -29,6 +31,7 @@ struct process *process_by_pid(pid_t pid) {
 }
 
 struct process *process_first(void) { return first; }
+struct process *process_last(void) { return last; }
 
 size_t process_count(enum stage stage) {
   size_t n = 0;
@@ -37,8 +40,11 @@ size_t process_count(enum stage stage) {
 }
 
 struct process *process_add(const char *id, size_t size) {
-  struct process *p = count < CAISSON_LIMIT_PROCESSES_MAX ? calloc(1, sizeof *p) : NULL;
+  if (count == CAISSON_LIMIT_PROCESSES_MAX) return NULL;
+  struct process *p = spare == NULL ? malloc(sizeof *p) : spare;
   if (p == NULL) return NULL;
+  spare = NULL;
+  memset(p, 0, sizeof *p);
   memcpy(p->id, id, size);
   p->in.watch.fd = p->exec.fd = -1;
   for (int i = 0; i < 2; i++) {
@@ -84,7 +90,14 @@ void process_remove(struct process *p) {
   if (p->exec.fd >= 0) close(p->exec.fd);
   timer_clear(&p->timeout);
   timer_clear(&p->drain);
+  timer_clear(&p->youth);
   free(p->command);
   free(p->tags);
-  free(p);
+  if (spare == NULL) spare = p;
+  else free(p);
+}
+
+void process_trim(void) {
+  free(spare);
+  spare = NULL;
 }

@@ -60,7 +60,9 @@ struct process {
   char id[33], user[33];
   enum stage stage;
   pid_t pid;
-  bool pty, drop_when_detached, timed_out, exit_known;
+  bool pty, drop_when_detached, timed_out, exit_known, just_started;
+  bool fresh; /* of this turn */
+  bool young; /* nobody looks at its descriptors yet: each look would take a processor from a command that is soon over */
   char *command; /* with its NUL */
   char *tags;    /* each with its NUL */
   size_t tag_count;
@@ -75,23 +77,32 @@ struct process {
   struct channel *spawning;
   struct waiter *waiters;
   struct exit_status exit;
-  struct timer timeout, drain;
+  struct timer timeout, drain, youth;
   struct process *next_by_id, *next_by_pid, *next, *previous;
 };
 
 struct process *process_find(const char *id, size_t size);
 struct process *process_by_pid(pid_t pid);
 struct process *process_first(void); /* oldest first, by ->next */
+struct process *process_last(void);
 size_t process_count(enum stage stage);
 struct process *process_add(const char *id, size_t size);
 void process_index_pid(struct process *p);
 /* Frees everything; its channels must be gone. */
 void process_remove(struct process *p);
+/* Gives memory back that no process uses. */
+void process_trim(void);
 
 /* spawn.c */
 void spawn_begin(struct channel *ch, struct slice params);
 /* Reads what the child says of its exec; true when that is known now. */
 bool spawn_settle(struct process *p);
+/* From now on its descriptors are watched. May remove it, when its program could not be run. */
+void spawn_grow_up(struct process *p);
+/* At the end of each turn. */
+void spawn_turn_over(void);
+/* Whether the news that it runs may wait a moment for its first output or its end. */
+bool spawn_may_wait(const struct process *p);
 
 /* output.c */
 void output_open(struct process *p, int stream, int fd);

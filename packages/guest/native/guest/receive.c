@@ -16,6 +16,8 @@ enum {
   /* The largest frame with its header, and whole pages: they are given back by the page. */
   buffer_size = CAISSON_LIMIT_PAYLOAD_MAX + 64 * 1024,
   reads_per_turn = 4,
+  /* More at once is bulk, which needs no quick answer. */
+  small_bytes = 4096,
 };
 
 _Static_assert(buffer_size % 4096 == 0, "a page that is given back must hold nothing else");
@@ -198,15 +200,17 @@ static size_t parse(const uint8_t *at, size_t size) {
 }
 
 void receive_ready(void) {
+  if (connection.greeting) return relay_greeted();
   for (int i = 0; i < reads_per_turn && !connection.closing; i++) {
     size_t room = sizeof buffer - filled;
-    ssize_t n = read(connection.watch.fd, buffer + filled, room);
+    ssize_t n = read(connection_in(), buffer + filled, room);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (n <= 0) {
       connection.closing = true;
       return;
     }
     connection.heard_at = loop_now();
+    connection.asked = (size_t)n <= small_bytes;
     filled += (size_t)n;
     size_t used = parse(buffer, filled);
     filled -= used;

@@ -1,6 +1,7 @@
 /*
- * Relay mode: joins stdin and stdout to the abstract socket of the guest, for servers that reach a sandbox only through
- * an exec stream. It knows nothing of the protocol. It ends when either side does.
+ * Relay mode: joins stdin and stdout to the guest, for servers that reach a sandbox only through an exec stream. It hands
+ * both over where the guest can take them, and carries the bytes where it cannot. It knows nothing of the protocol. It
+ * ends when either side does.
  */
 #include <errno.h>
 #include <signal.h>
@@ -14,6 +15,7 @@
 
 #include "guest.h"
 #include "log.h"
+#include "relay.h"
 
 enum { buffer_bytes = 64 * 1024 };
 
@@ -37,6 +39,35 @@ static void pump(int from, int to) {
     if (n > 0 && !put_all(to, buffer, (size_t)n)) break;
 }
 
+/* Offers stdin and stdout; gives what the guest answers, or 0 when it is gone. */
+static char offer(int guest) {
+  const int ours[2] = {STDIN_FILENO, STDOUT_FILENO};
+  union {
+    struct cmsghdr align;
+    char space[CMSG_SPACE(sizeof ours)];
+  } control = {0};
+  char word = relay_brings;
+  struct iovec piece = {&word, 1};
+  struct msghdr message = {.msg_iov = &piece, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+  struct cmsghdr *c = CMSG_FIRSTHDR(&message);
+  c->cmsg_level = SOL_SOCKET;
+  c->cmsg_type = SCM_RIGHTS;
+  c->cmsg_len = CMSG_LEN(sizeof ours);
+  memcpy(CMSG_DATA(c), ours, sizeof ours);
+  ssize_t n = sendmsg(guest, &message, MSG_NOSIGNAL);
+  if (n != 1) return 0;
+  do n = read(guest, &word, 1);
+  while (n < 0 && errno == EINTR);
+  return n == 1 ? word : 0;
+}
+
+/* Until the guest lets go. */
+static void wait_for_end(int guest) {
+  char byte;
+  ssize_t n;
+  while ((n = read(guest, &byte, 1)) > 0 || (n < 0 && errno == EINTR)) continue;
+}
+
 int relay_main(int argc, char **argv) {
   struct sockaddr_un address = {.sun_family = AF_UNIX};
   if (argc != 2 || strcmp(argv[0], "--relay") != 0 || strlen(argv[1]) + 1 > sizeof address.sun_path) return 2;
@@ -48,7 +79,12 @@ int relay_main(int argc, char **argv) {
     log_line("no guest listens as %s: %s", argv[1], strerror(errno));
     return 1;
   }
-  pid_t child = fork();
+  char answer = offer(guest);
+  if (answer == relay_taken) {
+    wait_for_end(guest);
+    return 0;
+  }
+  pid_t child = answer == relay_carry ? fork() : -1;
   if (child < 0) return 1;
   if (child == 0) {
     /* It waits for stdin, which may never come: it must not outlive the relay. */

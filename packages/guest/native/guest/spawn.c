@@ -11,142 +11,18 @@
 #include "../wire/error-code.h"
 #include "account.h"
 #include "launch.h"
+#include "nothing.h"
 #include "process.h"
 #include "pty.h"
+#include "words.h"
 
 /* A step is how exactly a timeout knows that the sandbox stood still; shorter ones wake the guest more often. */
-enum { command_max = 1024, default_grace_ms = 5000, timeout_step_ms = 1000 };
-
-static size_t count_items(struct slice params, uint16_t tag, size_t *bytes) {
-  size_t cursor = 0, count = 0;
-  struct slice item;
-  while (message_next(params, tag, &cursor, &item)) {
-    count++;
-    *bytes += item.size + 1;
-  }
-  return count;
-}
-
-static void copy_items(struct slice params, uint16_t tag, char **list, size_t at, char **text) {
-  size_t cursor = 0;
-  struct slice item;
-  while (message_next(params, tag, &cursor, &item)) {
-    list[at++] = *text;
-    if (item.size > 0) memcpy(*text, item.at, item.size);
-    (*text)[item.size] = 0;
-    *text += item.size + 1;
-  }
-  list[at] = NULL;
-}
-
-static bool names(const char *entry, size_t size, const char *name, size_t length) {
-  return size > length && memcmp(entry, name, length) == 0 && entry[length] == '=';
-}
-
-static bool is_given(struct slice params, const char *name, size_t length) {
-  size_t cursor = 0;
-  struct slice item;
-  while (message_next(params, CAISSON_TAG_PROCESS_SPAWN_ENV, &cursor, &item))
-    if (names((const char *)item.at, item.size, name, length)) return true;
-  return false;
-}
-
-static size_t count_own(void) {
-  size_t count = 0;
-  while (environ[count] != NULL) count++;
-  return count;
-}
-
-/* Who a process is; a runtime sets some of them for the guest, and they are not its children's. */
-static bool is_identity(const char *entry, size_t length) {
-  static const char *const identity[] = {"HOME", "USER", "SHELL"};
-  for (size_t i = 0; i < 3; i++)
-    if (strlen(identity[i]) == length && memcmp(identity[i], entry, length) == 0) return true;
-  return false;
-}
-
-/* What the sandbox was launched with, where the caller's do not name it. The strings are the guest's own. */
-static size_t own_env(char **list, struct slice params) {
-  size_t count = 0;
-  for (char **entry = environ; *entry != NULL; entry++) {
-    const char *equals = strchr(*entry, '=');
-    size_t length = equals == NULL ? 0 : (size_t)(equals - *entry);
-    if (length > 0 && !is_identity(*entry, length) && !is_given(params, *entry, length)) list[count++] = *entry;
-  }
-  return count;
-}
-
-/* The variables of a login, where neither the caller's nor the sandbox's name them. */
-static size_t login_env(char **list, char *text, size_t room, const struct account *a, struct slice params, bool pty) {
-  static const char *const variables[] = {"PATH", "HOME", "USER", "SHELL", "TERM"};
-  const char *values[] = {"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", a->home, a->name, a->shell,
-                          pty ? "xterm-256color" : "dumb"};
-  size_t count = 0;
-  for (size_t i = 0; i < 5; i++) {
-    bool own = getenv(variables[i]) != NULL && !is_identity(variables[i], strlen(variables[i]));
-    if (own || is_given(params, variables[i], strlen(variables[i]))) continue;
-    int size = snprintf(text, room, "%s=%s", variables[i], values[i]);
-    if (size < 0 || (size_t)size >= room) continue;
-    list[count++] = text;
-    text += size + 1;
-    room -= (size_t)size + 1;
-  }
-  return count;
-}
-
-static bool gather(struct slice params, struct launch *out) {
-  enum { login_count = 5, login_bytes = 4 * 1024 };
-  size_t bytes = 0;
-  size_t argc = count_items(params, CAISSON_TAG_PROCESS_SPAWN_ARGV, &bytes);
-  size_t envc = count_items(params, CAISSON_TAG_PROCESS_SPAWN_ENV, &bytes) + login_count + count_own();
-  char **lists = malloc((argc + envc + 2) * sizeof *lists + bytes + login_bytes);
-  if (lists == NULL) return false;
-  out->argv = lists;
-  out->env = lists + argc + 1;
-  char *text = (char *)(lists + argc + envc + 2);
-  size_t base = 0;
-  if (message_bool(params, CAISSON_TAG_PROCESS_SPAWN_INHERIT_ENV)) {
-    base = own_env(out->env, params);
-    base += login_env(out->env + base, text, login_bytes, &out->account, params, out->pty);
-  }
-  text += login_bytes;
-  copy_items(params, CAISSON_TAG_PROCESS_SPAWN_ARGV, out->argv, 0, &text);
-  copy_items(params, CAISSON_TAG_PROCESS_SPAWN_ENV, out->env, base, &text);
-  return true;
-}
-
-static char *join_command(struct slice params) {
-  char *command = malloc(command_max + 1);
-  if (command == NULL) return NULL;
-  size_t size = 0, cursor = 0;
-  struct slice item;
-  while (size < command_max && message_next(params, CAISSON_TAG_PROCESS_SPAWN_ARGV, &cursor, &item)) {
-    if (size > 0) command[size++] = ' ';
-    size_t n = item.size < command_max - size ? item.size : command_max - size;
-    if (n > 0) memcpy(command + size, item.at, n);
-    size += n;
-  }
-  command[size] = 0;
-  char *fitted = realloc(command, size + 1);
-  return fitted == NULL ? command : fitted;
-}
-
-static bool keep_tags(struct process *p, struct slice params) {
-  size_t bytes = 0;
-  p->tag_count = count_items(params, CAISSON_TAG_PROCESS_SPAWN_TAGS, &bytes);
-  if (p->tag_count == 0) return true;
-  p->tags = malloc(bytes);
-  if (p->tags == NULL) return false;
-  char *text = p->tags;
-  size_t cursor = 0;
-  struct slice item;
-  while (message_next(params, CAISSON_TAG_PROCESS_SPAWN_TAGS, &cursor, &item)) {
-    if (item.size > 0) memcpy(text, item.at, item.size);
-    text[item.size] = 0;
-    text += item.size + 1;
-  }
-  return true;
-}
+enum {
+  default_grace_ms = 5000,
+  timeout_step_ms = 1000,
+  /* How long a process is young. Most short commands are over by then; more would be felt by who waits for a first word. */
+  young_ms = 1,
+};
 
 /* Descriptors of the child in child[], the guest's ends in ours[] (stdin, stdout, stderr, exec). */
 struct ends {
@@ -182,17 +58,21 @@ static bool make_ends(struct ends *e, struct slice params, const struct account 
   }
   if (message_bool(params, CAISSON_TAG_PROCESS_SPAWN_STDIN)) {
     if (!make_pipe(&e->child[0], &e->ours[0], false)) return false;
-  } else {
-    /* A pipe without a writer is at its end at once. /dev/null is what root inside made of it, and could hold PID 1. */
-    int writer = -1;
-    if (!make_pipe(&e->child[0], &writer, false)) return false;
-    close(writer);
+  } else if (!nothing_to_read(&e->child[0])) {
+    return false;
   }
   if (!make_pipe(&e->ours[1], &e->child[1], true) || !make_pipe(&e->ours[2], &e->child[2], true)) return false;
   /* The user's own, or it could not open them again by their names: /dev/stdout, /dev/stderr. */
-  for (int i = 0; i < 3 && account->uid != 0; i++) (void)!fchown(e->child[i], account->uid, account->gid);
+  for (int i = e->ours[0] < 0 ? 1 : 0; i < 3 && account->uid != 0; i++)
+    (void)!fchown(e->child[i], account->uid, account->gid);
   return true;
 }
+
+/*
+ * A short command ends within a moment. Whoever waits for that is woken once then, and not twice: to be told that it has
+ * begun would take a processor from it.
+ */
+bool spawn_may_wait(const struct process *p) { return p->just_started && p->young && p->waiters != NULL; }
 
 static void answer_spawned(struct channel *ch, const struct process *p, bool existed) {
   uint8_t buffer[64];
@@ -200,7 +80,8 @@ static void answer_spawned(struct channel *ch, const struct process *p, bool exi
   write_uint(&w, CAISSON_TAG_PROCESS_SPAWNED_PID, (uint64_t)p->pid);
   write_uint(&w, CAISSON_TAG_PROCESS_SPAWNED_STARTED_AT, (uint64_t)p->started_at);
   write_bool(&w, CAISSON_TAG_PROCESS_SPAWNED_EXISTED, existed);
-  channel_answer(ch, &w);
+  if (spawn_may_wait(p)) channel_answer_later(ch, &w);
+  else channel_answer(ch, &w);
 }
 
 static void fail_spawn(struct process *p, int error) {
@@ -255,16 +136,38 @@ bool spawn_settle(struct process *p) {
   close(p->exec.fd);
   p->exec.fd = -1;
   p->stage = RUNNING;
+  p->just_started = true;
   if (p->spawning != NULL) answer_spawned(p->spawning, p, false);
   p->spawning = NULL;
   for (int i = 0; i < 2; i++)
     if (p->out[i].channel != NULL) attach_started(&p->out[i]);
+  p->just_started = false;
   return true;
 }
 
 static void on_exec(struct watch *watch, uint32_t events) {
   (void)events;
   spawn_settle(container_of(watch, struct process, exec));
+}
+
+void spawn_grow_up(struct process *p) {
+  if (!p->young) return;
+  p->young = false;
+  timer_clear(&p->youth);
+  for (int i = 0; i < 2; i++) output_resume(&p->out[i]);
+  /* The last, for a program that could not be run is no process any more. */
+  if (p->stage == STARTING && !spawn_settle(p)) loop_watch(&p->exec, EPOLLIN);
+}
+
+static void on_youth(struct timer *timer) { spawn_grow_up(container_of(timer, struct process, youth)); }
+
+/* Somebody who does not wait for the end wants to know at once that it runs. */
+void spawn_turn_over(void) {
+  for (struct process *p = process_last(), *previous; p != NULL && p->fresh; p = previous) {
+    previous = p->previous;
+    p->fresh = false;
+    if (p->waiters == NULL) spawn_grow_up(p);
+  }
 }
 
 static void spawn_gone(struct channel *ch) { ((struct process *)ch->owner)->spawning = NULL; }
@@ -284,7 +187,6 @@ static void wait_step(struct process *p, int64_t from) {
 
 static void begin_life(struct process *p, struct slice params, const struct ends *e) {
   p->exec = (struct watch){.fd = e->exec[0], .ready = on_exec};
-  loop_watch(&p->exec, EPOLLIN);
   uint64_t ring = message_uint(params, CAISSON_TAG_PROCESS_SPAWN_RING_BYTES, CAISSON_LIMIT_RING_DEFAULT);
   p->out[0].ring.max = p->out[1].ring.max = ring;
   output_open(p, 0, e->ours[1]);
@@ -294,6 +196,10 @@ static void begin_life(struct process *p, struct slice params, const struct ends
   p->time_left_ms = (int64_t)message_uint(params, CAISSON_TAG_PROCESS_SPAWN_TIMEOUT_MS, 0);
   p->timeout.fire = on_timeout;
   if (p->time_left_ms > 0) wait_step(p, loop_now());
+  p->young = p->fresh = true;
+  p->youth.fire = on_youth;
+  if (p->pty) spawn_grow_up(p);
+  else timer_set(&p->youth, loop_now() + young_ms);
 }
 
 static void on_timeout(struct timer *timer) {
@@ -320,8 +226,8 @@ static int start(struct process *p, struct slice params, struct launch *launch) 
   launch->cwd[given.size] = 0;
   launch->pty = p->pty = message_has(params, CAISSON_TAG_PROCESS_SPAWN_PTY);
   int error = 0;
-  p->command = join_command(params);
-  if (p->command == NULL || !keep_tags(p, params) || !gather(params, launch)) error = ENOMEM;
+  p->command = words_command(params);
+  if (p->command == NULL || !words_tags(p, params) || !words_gather(params, launch)) error = ENOMEM;
   else if (!make_ends(&e, params, &launch->account)) error = errno;
   if (error == 0) {
     p->started_at = wall_now();

@@ -23,6 +23,8 @@ enum {
   batch_channels = 8,
   /* Then what came in meanwhile has its turn: a mebibyte of bulk is a fraction of a millisecond. */
   writes_per_turn = 4,
+  /* For frames that nobody waits for. Most find company by then, and need no write and no wake-up of their own. */
+  later_ms = 3,
 };
 
 static uint8_t *control;
@@ -31,6 +33,8 @@ static uint8_t tail[batch_bytes + 64 * 1024] __attribute__((aligned(4096)));
 static size_t tail_at, tail_size;
 static bool pong_waits;
 static uint8_t pong[8];
+static bool hurried; /* somebody waits for a frame in `control` */
+static struct timer later;
 
 struct batch {
   struct iovec pieces[2 + 3 * batch_channels];
@@ -47,7 +51,8 @@ void transmit_reset(void) {
   control = NULL;
   control_size = control_capacity = 0;
   tail_at = tail_size = 0;
-  pong_waits = false;
+  pong_waits = hurried = false;
+  timer_clear(&later);
 }
 
 bool transmit_idle(void) { return control_size == 0 && tail_size == 0 && !pong_waits && connection.grants == NULL; }
@@ -69,7 +74,17 @@ static bool reserve(size_t size) {
   return true;
 }
 
+static void on_later(struct timer *timer) {
+  (void)timer;
+  hurried = true;
+}
+
 void transmit_frame(uint8_t type, uint32_t channel, const void *payload, size_t size) {
+  hurried = true;
+  transmit_later(type, channel, payload, size);
+}
+
+void transmit_later(uint8_t type, uint32_t channel, const void *payload, size_t size) {
   if (connection.watch.fd < 0 || connection.closing) return;
   if (!reserve(CAISSON_LIMIT_HEADER_BYTES + size)) {
     /* Without room for an answer the peer would wait for ever; a new connection tells it what is true. */
@@ -189,7 +204,7 @@ static void keep_rest(const struct batch *b, size_t written) {
 static bool flush_tail(void) {
   while (tail_size > 0) {
     struct iovec piece = {tail + tail_at, tail_size};
-    ssize_t n = writev(connection.watch.fd, &piece, 1);
+    ssize_t n = writev(connection_out(), &piece, 1);
     if (n < 0) {
       if (errno != EAGAIN && errno != EINTR) connection.closing = true;
       return false;
@@ -218,7 +233,7 @@ static bool write_batch(void) {
   add(&b, control, control_part);
   if (control_part == control_size && b.bytes < batch_bytes / 2) add_data(&b);
   if (b.count == 0) return false;
-  ssize_t n = writev(connection.watch.fd, b.pieces, b.count);
+  ssize_t n = writev(connection_out(), b.pieces, b.count);
   if (n < 0) {
     if (errno != EAGAIN && errno != EINTR) {
       connection.closing = true;
@@ -242,14 +257,39 @@ static bool write_batch(void) {
   return tail_size == 0;
 }
 
+/* Whether all there is to send may wait for company. */
+static bool may_wait(void) {
+  if (hurried || tail_size > 0 || pong_waits || connection.closing) return false;
+  return connection.grants == NULL && connection.ready_head == NULL;
+}
+
+static void watch_output(bool more) {
+  if (connection.pipe_out.fd >= 0) loop_watch(&connection.pipe_out, more ? EPOLLOUT : 0u);
+  else loop_watch(&connection.watch, EPOLLIN | (more ? EPOLLOUT : 0u));
+}
+
 void transmit_flush(void) {
   if (connection.watch.fd < 0) return;
+  bool asked = connection.asked;
+  connection.asked = false;
+  if (may_wait()) {
+    later.fire = on_later;
+    if (control_size > 0 && later.slot == 0) timer_set(&later, loop_now() + later_ms);
+    watch_output(false);
+    return;
+  }
+  hurried = false;
+  timer_clear(&later);
   bool open = flush_tail();
   for (int i = 0; open && !connection.closing && i < writes_per_turn; i++) open = write_batch();
   if (connection.closing) {
     connection_lost();
     return;
   }
+  /* What is left of a long queue goes on when the socket takes more. */
+  hurried = control_size > 0;
+  /* Answered within the turn that asked: whoever has the answer may ask again at once. */
+  if (asked) loop_expect();
   bool more = tail_size > 0 || !transmit_idle() || connection.ready_head != NULL;
-  loop_watch(&connection.watch, EPOLLIN | (more ? EPOLLOUT : 0u));
+  watch_output(more);
 }

@@ -51,6 +51,7 @@ static void unlink_worker(struct worker *worker) {
   *link = worker->next;
   loop_unwatch(&worker->watch);
   timer_clear(&worker->deadline);
+  input_close_shared(&worker->input);
   close(worker->watch.fd);
   if (worker->pid > 0) leaving_add(worker->pid);
   free(worker);
@@ -67,7 +68,7 @@ static void on_deadline(struct timer *timer) {
 }
 
 /* Everything of the guest that a worker must not have: descriptors, secrets, the loop. */
-__attribute__((noreturn)) static void become_worker(int fd, const struct account *account) {
+__attribute__((noreturn)) static void become_worker(int fd, const struct account *account, const uint8_t *input) {
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, NULL);
@@ -75,6 +76,8 @@ __attribute__((noreturn)) static void become_worker(int fd, const struct account
   dial_forget_secrets();
   loop_abandon();
   receive_reset();
+  /* What the others are given to write is theirs. */
+  for (struct worker *other = workers; other != NULL; other = other->next) input_close_shared(&other->input);
   if (dup2(fd, 3) < 0) _exit(1);
   descriptors_close_from(4);
   setpgid(0, 0);
@@ -84,7 +87,7 @@ __attribute__((noreturn)) static void become_worker(int fd, const struct account
   prctl(PR_SET_NAME, "caisson-files");
   if (chdir(account->home) != 0) (void)!chdir("/");
   umask(022);
-  serve(3);
+  serve(3, input);
 }
 
 static struct worker *start_worker(const struct account *account, int *error) {
@@ -92,17 +95,19 @@ static struct worker *start_worker(const struct account *account, int *error) {
   struct worker *worker = calloc(1, sizeof *worker);
   *error = ENOMEM;
   if (worker == NULL) return NULL;
-  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+  if (!input_open_shared(&worker->input) || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
     *error = errno;
+    input_close_shared(&worker->input);
     free(worker);
     return NULL;
   }
   worker->pid = fork();
-  if (worker->pid == 0) become_worker(ends[1], account);
+  if (worker->pid == 0) become_worker(ends[1], account, worker->input.at);
   *error = errno;
   close(ends[1]);
   if (worker->pid < 0) {
     close(ends[0]);
+    input_close_shared(&worker->input);
     free(worker);
     return NULL;
   }
@@ -154,6 +159,7 @@ void worker_release(struct worker *worker, bool at_rest) {
   if (job != NULL) {
     job->worker = NULL;
     busy[worker->class]--;
+    input_over(&worker->input);
   }
   if (at_rest) {
     rest(worker);
@@ -213,6 +219,7 @@ static bool give(struct job *job) {
   worker->class = job->class;
   worker->job = job;
   job->worker = worker;
+  if (job->channel->method->input) input_begin(&worker->input);
   worker->deadline.fire = on_deadline;
   if (job->class == QUICK) timer_set(&worker->deadline, loop_now() + quick_ms);
   job_pump(job);

@@ -4,6 +4,10 @@
  *
  * A worker does one request at a time and is kept a while for the next of its user. It talks to the guest in packets
  * (SOCK_SEQPACKET): eight bytes of kind and value, then at most `worker_packet_max` of payload.
+ *
+ * Input comes in memory that the two share, or every byte of it would be copied twice more. Only the guest writes there,
+ * and it never reads it: what the worker, or who has taken it over, does to that memory harms the worker's own file.
+ * Where bytes begin and how many they are is told in packets.
  */
 #ifndef CAISSON_WORKER_H
 #define CAISSON_WORKER_H
@@ -18,7 +22,7 @@ enum worker_packet_kind {
   /* to the worker */
   TO_BEGIN = 1, /* value: method; payload: the first part of the parameters, after their whole size in four bytes */
   TO_MORE,      /* the next part of the parameters */
-  TO_DATA,
+  TO_DATA, /* value: bytes of input; payload: where in the shared memory, in four bytes */
   TO_END,
   /* to the guest */
   FROM_DATA, /* bytes, or one record */
@@ -32,6 +36,9 @@ enum worker_packet_kind {
 /* A packet holds the largest result (an extended attribute of 64 KiB with its headers); data comes in smaller parts. */
 enum { worker_packet_max = 68 * 1024, worker_data_max = 64 * 1024, worker_header = 8 };
 
+/* Shared memory of one worker: an upload's whole window, so that a worker that is behind holds up nobody. */
+enum { worker_input_max = 1024 * 1024 };
+
 /* Begins a method on a worker of the user that the parameters name. */
 void worker_begin(struct channel *ch, struct slice params);
 /* As root, whatever the parameters say: what only the guest may see. */
@@ -42,6 +49,6 @@ bool worker_reaped(pid_t pid);
 void workers_trim(void);
 
 /* file/serve.c: the child's half. Serves requests from the socket until it closes. */
-__attribute__((noreturn)) void serve(int fd);
+__attribute__((noreturn)) void serve(int fd, const uint8_t *input);
 
 #endif

@@ -60,6 +60,7 @@ int main(int argc, char **argv) {
   }
   test_wire();
   test_ring();
+  test_worker_input();
   test_loop();
   test_patterns();
   test_tar();

@@ -8,6 +8,7 @@ void check_that(bool holds, const char *what, const char *file, int line);
 
 void test_wire(void);
 void test_ring(void);
+void test_worker_input(void);
 void test_loop(void);
 void test_patterns(void);
 void test_tar(void);

@@ -21,6 +21,7 @@ import { ProtocolError } from '../protocol/protocol-error.ts';
 import { FrameOutput } from './frame-output.ts';
 import { type ChannelLink, GuestChannel } from './guest-channel.ts';
 import { PieceDecoder } from './piece-decoder.ts';
+import { countRead } from './read-garbage.ts';
 import { ConnectionLost } from './translate-error.ts';
 
 export interface OpenOptions {
@@ -191,6 +192,7 @@ export class GuestConnection {
   #onChunk(chunk: Buffer): void {
     if (this.#isClosed) return;
     this.#keepalive.heard(performance.now());
+    countRead(chunk.byteLength);
     try {
       this.#decoder.push(chunk);
     } catch (error) {

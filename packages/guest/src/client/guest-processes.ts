@@ -91,8 +91,8 @@ export class GuestProcesses {
 
   /** Runs a command to its end and forgets it. Output of daemons that it left behind is not waited for. */
   async exec(argv: readonly string[], options: ExecOptions = {}): Promise<ExecResult> {
-    const { input, maxBytes = 1_048_576, ...rest } = options;
-    const process = await this.spawn({ ...rest, argv, stdin: input !== undefined });
+    const { input, maxBytes = 1_048_576 } = options;
+    const process = await this.spawn({ ...options, argv, stdin: input !== undefined });
     const stop = () => void process.signal(9).catch(() => {});
     options.signal?.addEventListener('abort', stop, { once: true });
     try {
@@ -162,20 +162,22 @@ export class GuestProcesses {
 }
 
 function spawnParams(options: SpawnOptions): Params<'process.spawn'> {
-  const { argv, env = {}, tags = [], cwd, user, pty, timeoutMs, graceMs, ringBytes } = options;
-  return {
+  const { argv, env, tags = [], cwd, user, pty, timeoutMs, graceMs, ringBytes } = options;
+  const params: { -readonly [K in keyof Params<'process.spawn'>]: Params<'process.spawn'>[K] } = {
     id: options.id ?? newId('process'),
     argv,
-    env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
+    env: env === undefined ? [] : Object.entries(env).map(([name, value]) => `${name}=${value}`),
     inheritEnv: options.inheritEnv ?? true,
     stdin: options.stdin ?? pty !== undefined,
     tags,
     whenDetached: options.whenDetached ?? 'wait',
-    ...(cwd === undefined ? {} : { cwd }),
-    ...(user === undefined ? {} : { user }),
-    ...(pty === undefined ? {} : { pty }),
-    ...(timeoutMs === undefined ? {} : { timeoutMs }),
-    ...(graceMs === undefined ? {} : { graceMs }),
-    ...(ringBytes === undefined ? {} : { ringBytes }),
   };
+  // One by one: as spreads they cost a command as much as all its frames.
+  if (cwd !== undefined) params.cwd = cwd;
+  if (user !== undefined) params.user = user;
+  if (pty !== undefined) params.pty = pty;
+  if (timeoutMs !== undefined) params.timeoutMs = timeoutMs;
+  if (graceMs !== undefined) params.graceMs = graceMs;
+  if (ringBytes !== undefined) params.ringBytes = ringBytes;
+  return params;
 }

@@ -1,23 +1,27 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import {
   chmodSync,
+  closeSync,
+  constants,
   copyFileSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
+  openSync,
   readFileSync,
   rmdirSync,
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { connect } from 'node:net';
+import { connect, Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Duplex } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { beforeAll, beforeEach, expect, type TestContext, test } from 'vitest';
 import { skip } from '../../../../test/conformance/skips.ts';
+import { slowness } from '../../../../test/slowness.ts';
 import { buildGuest } from '../../build.mjs';
 import { startGuest, whyNoGuest } from '../../testing/start-guest.ts';
 import { decodeMessage } from '../protocol/decode-message.ts';
@@ -194,14 +198,41 @@ test('in a user namespace with few capabilities it serves its users all the same
   }
 });
 
-test('a guest that cannot dial is reached through a relay', async () => {
+/** A relay and the server's stream through it. Node's own pipes are sockets, which a relay must carry. */
+function relayBySockets(name: string): { relay: ChildProcess; stream: Duplex } {
+  const relay = spawn(binary, ['relay', '--relay', name], { stdio: ['pipe', 'pipe', 'inherit'] });
+  return { relay, stream: Duplex.from({ readable: relay.stdout, writable: relay.stdin }) };
+}
+
+/** As an engine starts it: real pipes, which the guest takes over. */
+function relayByPipes(name: string): { relay: ChildProcess; stream: Duplex } {
+  const place = mkdtempSync(join(tmpdir(), 'caisson-relay-'));
+  const [to, from] = [join(place, 'to'), join(place, 'from')];
+  execFileSync('mkfifo', [to, from]);
+  const { O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
+  const [itsStdin, writing] = [openSync(to, O_RDONLY | O_NONBLOCK), openSync(to, O_WRONLY | O_NONBLOCK)];
+  const [reading, itsStdout] = [openSync(from, O_RDONLY | O_NONBLOCK), openSync(from, O_WRONLY)];
+  const relay = spawn(binary, ['relay', '--relay', name], { stdio: [itsStdin, itsStdout, 'inherit'] });
+  closeSync(itsStdin);
+  closeSync(itsStdout);
+  rmSync(place, { recursive: true });
+  const readable = new Socket({ fd: reading, readable: true, writable: false });
+  const writable = new Socket({ fd: writing, readable: false, writable: true });
+  return { relay, stream: Duplex.from({ readable, writable }) };
+}
+
+const childrenOf = (pid: number | undefined) => readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
+
+test.each([
+  ['carries the bytes of', relayBySockets],
+  ['hands its pipes over to', relayByPipes],
+])('a relay %s a guest that cannot dial', async (_, start) => {
   const name = `caisson-test-${process.pid}`;
   const sandboxId = 'sbxabcdefghij0123456789';
   const guest = spawn(binary, ['guest', '--relay', name, '--sandbox', sandboxId], { stdio: 'ignore' });
-  const client = new GuestClient({ patienceMs: 3000 });
+  const client = new GuestClient({ patienceMs: 3000 * slowness });
   const dial = async () => {
-    const relay = spawn(binary, ['relay', '--relay', name], { stdio: ['pipe', 'pipe', 'inherit'] });
-    const stream = Duplex.from({ readable: relay.stdout, writable: relay.stdin });
+    const { relay, stream } = start(name);
     const connection = await acceptGuest(stream, (said) => {
       expect(said.sandboxId).toBe(sandboxId);
       const welcome = { version: 1, initialWindow: limits.windowInitial, maxChannels: 64 };
@@ -210,22 +241,29 @@ test('a guest that cannot dial is reached through a relay', async () => {
     if (connection !== undefined) client.use(connection);
     return relay;
   };
+  const listens = () => readFileSync('/proc/net/unix', 'utf8').includes(`@${name}\n`);
   try {
-    await delay(200);
+    await expect.poll(listens, { timeout: 10_000 * slowness, interval: 20 }).toBe(true);
     const first = await dial();
     const process = await client.processes.spawn({
-      argv: ['sh', '-c', 'echo one; read x; echo $x'],
+      argv: ['sh', '-c', 'echo one; read x; echo $x; head -c 3000000 /dev/zero'],
       user: 'root',
       stdin: true,
     });
+    // One that carries has a process for each direction.
+    expect(childrenOf(first.pid) === '').toBe(start === relayByPipes);
     first.kill('SIGKILL');
     await client.connection?.closed;
     const second = await dial();
     await process.stdin.write(Buffer.from('two\n'));
-    let text = '';
-    for await (const chunk of process.stdout) text += Buffer.from(chunk).toString();
-    expect(text).toBe('one\ntwo\n');
-    second.kill('SIGKILL');
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of process.stdout) chunks.push(Buffer.from(chunk));
+    const output = Buffer.concat(chunks);
+    expect(output.subarray(0, 8).toString()).toBe('one\ntwo\n');
+    expect(output.length).toBe(8 + 3_000_000);
+    const gone = new Promise((resolve) => second.once('exit', resolve));
+    await client.connection?.close();
+    await gone;
   } finally {
     client.close();
     guest.kill('SIGKILL');

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { CaissonError } from '@caisson/contract';
+import { countRead } from '@caisson/guest';
 
 /** A client that sends nothing for so long is gone. A person who types into a stdin may think for longer. */
 export const uploadStalledMs = 120_000;
@@ -22,6 +23,7 @@ export async function* uploadBody(request: IncomingMessage, stalledMs: number): 
     // Leaving the loop must not end the connection: there is an answer to send.
     for await (const chunk of request.iterator({ destroyOnReturn: false })) {
       waitingSince = 0;
+      countRead((chunk as Buffer).byteLength);
       yield chunk as Buffer;
       waitingSince = performance.now();
     }

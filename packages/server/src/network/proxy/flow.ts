@@ -1,4 +1,5 @@
 import type { Duplex, Readable, Writable } from 'node:stream';
+import { countRead } from '@caisson/guest';
 
 /** Told of each piece; answers for how many milliseconds the flow must rest. */
 export type Count = (bytes: number) => number;
@@ -17,6 +18,7 @@ export function flow(from: Readable, to: Writable, count: Count): Flow {
   };
   const onData = (piece: Buffer) => {
     const restMs = count(piece.byteLength);
+    countRead(piece.byteLength);
     if (!to.write(piece)) isFull = true;
     if (restMs >= 1 && rest === undefined) {
       rest = setTimeout(() => {
