@@ -1,38 +1,16 @@
 import type { Duplex } from 'node:stream';
 import { CaissonError } from '@caisson/contract';
-import type { Engine } from './engine.ts';
+import type { InstanceStats } from '../driver.ts';
+import { type Engine, wordsOf } from './engine.ts';
+import {
+  type Container,
+  containerForm,
+  containersForm,
+  type ListedContainer,
+  madeForm,
+  statsForm,
+} from './engine-answers.ts';
 import { ExecStream, joinPieces } from './exec-stream.ts';
-
-/** What is asked about a container. */
-export interface Container {
-  readonly Id: string;
-  /** The id of its image, whose names may have gone. */
-  readonly Image: string;
-  readonly Config?: { readonly Labels?: Readonly<Record<string, string>> | null };
-  readonly HostConfig?: { readonly ReadonlyRootfs?: boolean };
-  readonly State: {
-    readonly Status?: string;
-    readonly Running: boolean;
-    readonly Paused: boolean;
-    readonly OOMKilled?: boolean;
-    readonly ExitCode?: number;
-    readonly Error?: string;
-    readonly StartedAt: string;
-  };
-}
-
-export interface ListedContainer {
-  readonly Id: string;
-  readonly Names: readonly string[];
-  readonly Labels: Readonly<Record<string, string>> | null;
-  readonly State: string;
-}
-
-export interface ContainerStats {
-  readonly cpu_stats?: { readonly cpu_usage?: { readonly total_usage?: number } };
-  readonly memory_stats?: { readonly usage?: number };
-  readonly pids_stats?: { readonly current?: number };
-}
 
 /** What a kernel takes that frees much memory, and a disk that is busy. */
 const endMs = 60_000;
@@ -49,7 +27,8 @@ export class Containers {
   }
 
   async inspect(name: string, signal: AbortSignal): Promise<Container | undefined> {
-    const { status, body } = await this.#engine.call<Container>('GET', `/containers/${name}/json`, {
+    const { status, body } = await this.#engine.call('GET', `/containers/${name}/json`, {
+      form: containerForm,
       accept: [404],
       withinMs: 10_000,
       signal,
@@ -59,19 +38,19 @@ export class Containers {
 
   /** How much of its files is its own, by what they claim to be long; undefined when the engine does not tell. */
   async ownBytes(name: string, signal: AbortSignal): Promise<number | undefined> {
-    const call = { query: { size: true }, withinMs: endMs, signal };
-    return (await this.#engine.call<{ SizeRw?: number }>('GET', `/containers/${name}/json`, call)).body.SizeRw;
+    const call = { form: containerForm, query: { size: true }, withinMs: endMs, signal };
+    return (await this.#engine.call('GET', `/containers/${name}/json`, call)).body.SizeRw ?? undefined;
   }
 
   async list(filters: Readonly<Record<string, readonly string[]>>, signal: AbortSignal): Promise<ListedContainer[]> {
     const query = { all: true, filters: JSON.stringify(filters) };
-    return (await this.#engine.call<ListedContainer[]>('GET', '/containers/json', { query, signal })).body;
+    return (await this.#engine.call('GET', '/containers/json', { form: containersForm, query, signal })).body;
   }
 
   async create(name: string, config: unknown, signal: AbortSignal): Promise<void> {
     const call = { query: { name }, body: config, signal, accept: [404] };
-    const { status, body } = await this.#engine.call<{ message?: string }>('POST', '/containers/create', call);
-    if (status === 404) throw new CaissonError('image_not_found', `the engine has no such image: ${body.message}`);
+    const { status, body } = await this.#engine.call('POST', '/containers/create', call);
+    if (status === 404) throw new CaissonError('image_not_found', `the engine has no such image: ${wordsOf(body)}`);
   }
 
   async start(name: string, signal: AbortSignal): Promise<void> {
@@ -117,15 +96,21 @@ export class Containers {
     }
   }
 
-  async stats(name: string, signal: AbortSignal): Promise<ContainerStats> {
-    const query = { stream: false, 'one-shot': true };
-    return (await this.#engine.call<ContainerStats>('GET', `/containers/${name}/stats`, { query, signal })).body;
+  async stats(name: string, signal: AbortSignal): Promise<InstanceStats> {
+    const call = { form: statsForm, query: { stream: false, 'one-shot': true }, signal };
+    const { cpu_stats, memory_stats, pids_stats } = (await this.#engine.call('GET', `/containers/${name}/stats`, call))
+      .body;
+    return {
+      cpuSeconds: (cpu_stats?.cpu_usage?.total_usage ?? 0) / 1e9,
+      memoryBytes: memory_stats?.usage ?? 0,
+      processes: pids_stats?.current ?? 0,
+    };
   }
 
   /** The last lines of what its first process said. */
   async logs(name: string, lines: number, signal: AbortSignal): Promise<string[]> {
     const query = { stdout: true, stderr: true, tail: lines };
-    const { body } = await this.#engine.call<Buffer>('GET', `/containers/${name}/logs`, { query, signal });
+    const { body } = await this.#engine.call('GET', `/containers/${name}/logs`, { query, signal });
     const text = Buffer.isBuffer(body) ? joinPieces(body).toString() : '';
     return text
       .split('\n')
@@ -148,7 +133,7 @@ export class Containers {
   /** Runs a program as root inside and gives its stream. */
   async exec(name: string, command: readonly string[], signal: AbortSignal): Promise<ExecStream> {
     const body = { Cmd: command, User: '0:0', AttachStdin: true, AttachStdout: true, AttachStderr: true, Tty: false };
-    const made = await this.#engine.call<{ Id: string }>('POST', `/containers/${name}/exec`, { body, signal });
+    const made = await this.#engine.call('POST', `/containers/${name}/exec`, { form: madeForm, body, signal });
     const path = `/exec/${made.body.Id}/start`;
     return new ExecStream(await this.#engine.upgrade(path, { body: { Detach: false, Tty: false }, signal }));
   }

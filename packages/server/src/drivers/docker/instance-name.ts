@@ -1,5 +1,5 @@
 import type { Id } from '@caisson/contract';
-import type { InstanceKey } from '../driver.ts';
+import { type InstanceKey, ownImages } from '../driver.ts';
 
 /** What an engine calls what belongs to one instance. */
 export interface InstanceNames {
@@ -24,7 +24,7 @@ export function namesOf(key: InstanceKey): InstanceNames {
     name,
     container: `${prefix}${name}`,
     kept: `${keptPrefix}${name}`,
-    keptImage: `localhost/caisson/kept:${name}`,
+    keptImage: `${ownImages}kept:${name}`,
     workspace: `caisson-workspace-${name}`,
   };
 }

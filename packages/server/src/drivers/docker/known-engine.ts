@@ -1,4 +1,4 @@
-import { CaissonError, type SupportFailure, type WorkspaceBlueprint } from '@caisson/contract';
+import { CaissonError, hasCode, type SupportFailure, type WorkspaceBlueprint } from '@caisson/contract';
 import type { Probe } from '../driver.ts';
 import { DiskLimit } from './disk-limit.ts';
 import type { Engine } from './engine.ts';
@@ -25,7 +25,7 @@ export class KnownEngine {
 
   async learn(signal: AbortSignal): Promise<EngineFacts> {
     try {
-      this.#facts = await readFacts(this.#engine, signal);
+      this.#facts = await readFacts(this.#engine, this.#kind, signal);
       return this.#facts;
     } catch (error) {
       this.#whyUnknown = (error as Error).message;
@@ -42,7 +42,7 @@ export class KnownEngine {
   }
 
   async probe(signal: AbortSignal): Promise<Probe> {
-    const { name, title, package: debian } = this.#kind;
+    const { title } = this.#kind;
     try {
       const facts = await this.learn(signal);
       const why = whyUnfit(facts);
@@ -51,9 +51,15 @@ export class KnownEngine {
       const detail = `${title} at ${this.#engine.where}, storage ${facts.storageDriver}, runtimes ${runtimes}`;
       return { usable: true, version: facts.version, detail };
     } catch (error) {
-      const fix = `Start ${title} (apt-get install ${debian}), or name its address with --${name}-host.`;
-      return { usable: false, why: (error as Error).message, fix };
+      return { usable: false, why: (error as Error).message, fix: this.#fixOf(error) };
     }
+  }
+
+  /** Where there is none at all it may not even be installed. */
+  #fixOf(error: unknown): string {
+    const { name, title, package: debian } = this.#kind;
+    const fix = error instanceof CaissonError ? error.hint : `Name its address with --${name}-host.`;
+    return hasCode(error, 'driver_unavailable') ? `${fix} Debian's package of ${title} is ${debian}.` : fix;
   }
 
   supports({ runtime, target, access }: WorkspaceBlueprint): readonly SupportFailure[] {
@@ -63,7 +69,8 @@ export class KnownEngine {
     if (why !== undefined)
       failures.push({ reason: 'unsupported-runtime-requirement', path: 'target.runtime', message: why });
     else if (runtime.ociRuntime !== 'auto' && !facts?.runtimes.includes(runtime.ociRuntime)) {
-      const message = `${this.#kind.title} has no runtime ${runtime.ociRuntime}; it has ${facts?.runtimes.join(', ')}`;
+      const has = facts?.runtimes.join(', ') || 'none that it names';
+      const message = `${this.#kind.title} makes no container under ${runtime.ociRuntime}; it can under ${has}`;
       failures.push({ reason: 'unsupported-runtime-requirement', path: 'runtime.ociRuntime', message });
     }
     if (target.os.family === 'host') {

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { CaissonError } from '@caisson/contract';
+import { CaissonError, hasCode } from '@caisson/contract';
+import { insideProgram } from './container-config.ts';
 import type { Containers } from './containers.ts';
 import type { GuestLink } from './guest-link.ts';
 import type { InstanceNames } from './instance-name.ts';
@@ -20,6 +21,15 @@ export interface LaunchInput {
   readonly check: () => Promise<void>;
   readonly openLink: () => GuestLink;
   readonly signal: AbortSignal;
+}
+
+/** Whether an engine could not start a container because the guest program is not where it was put. */
+export function lacksProgram(error: unknown): boolean {
+  return (
+    hasCode(error, 'driver_failed') &&
+    error.message.includes(insideProgram) &&
+    /no such file|not found/i.test(error.message)
+  );
 }
 
 /** From a container, or none, to a guest that answers. What fails leaves the container and its secrets, to be removed. */
