@@ -30,15 +30,6 @@ export function refusal(where: string, status: number, words: string): CaissonEr
 const room =
   'Make room on the disk of the engine: remove images, containers and volumes that nobody needs, or enlarge it.';
 
-/** The engine has no room left; `what` says where that was noticed. */
-export function fullDisk(what: string, words: string): CaissonError {
-  const said = words.replace(/\s+/g, ' ').trim().slice(-500);
-  return new CaissonError('storage_full', `the disk of the engine is full: ${what}`, {
-    context: { words: said },
-    hint: room,
-  });
-}
-
 /** What came in place of an answer: an engine that is not there, that hangs, or that ended in the middle. */
 export function unanswered(endpoint: Endpoint, error: unknown, lateMs: number | undefined): CaissonError {
   if (lateMs === undefined && error instanceof CaissonError) return error;

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { CaissonError, hasCode } from '@caisson/contract';
 import { insideProgram } from './container-config.ts';
 import type { Containers } from './containers.ts';
+import { saysFull } from './engine-error.ts';
 import type { GuestLink } from './guest-link.ts';
 import type { InstanceNames } from './instance-name.ts';
 import type { SecretFile } from './secret-file.ts';
@@ -67,10 +68,12 @@ async function answered(link: GuestLink, { names, containers, signal }: LaunchIn
     await link.connected(AbortSignal.any([signal, gone.signal, AbortSignal.timeout(answerMs)]));
   } catch (cause) {
     signal.throwIfAborted();
+    if (hasCode(cause, 'storage_full')) throw cause;
     const lines = await containers.logs(names.container, 10, signal).catch(() => []);
     const what = gone.signal.aborted ? 'ended before it answered' : `did not answer within ${answerMs / 1000} s`;
     const said = lines.at(-1) ?? link.lastFailure;
-    throw new CaissonError('guest_failed', `the guest of ${names.name} ${what}: ${said}`, {
+    const code = saysFull(said) ? 'storage_full' : 'guest_failed';
+    throw new CaissonError(code, `the guest of ${names.name} ${what}: ${said}`, {
       context: { lines },
       cause,
     });
