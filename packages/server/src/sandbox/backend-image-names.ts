@@ -24,6 +24,6 @@ export function isOwnName(reference: string): boolean {
 /** The same for one that is not there: nobody learns what others have. */
 export function notYours(reference: string): CaissonError {
   return new CaissonError('image_not_found', `there is no image ${reference.slice(0, 200)} to begin from`, {
-    hint: 'Name an image by its own name; `caisson snapshot restore` and `caisson fork` begin from the files of a sandbox.',
+    hint: 'Name an image by its own name; `caisson restore` and `caisson fork` begin from the files of a sandbox.',
   });
 }

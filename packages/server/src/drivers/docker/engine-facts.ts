@@ -26,6 +26,8 @@ const architectures: Readonly<Record<string, string>> = {
   arm64: 'arm64',
 };
 const factsMs = 10_000;
+/** By its full name containerd's own shim is there besides; nobody asks for it by that. */
+const isAsked = (runtime: string) => !runtime.startsWith('io.containerd.');
 
 export async function readFacts(engine: Engine, kind: EngineKind, signal: AbortSignal): Promise<EngineFacts> {
   const options = { signal, withinMs: factsMs };
@@ -40,7 +42,7 @@ export async function readFacts(engine: Engine, kind: EngineKind, signal: AbortS
     os: Os,
     architecture: architectures[Arch] ?? Arch,
     processors: NCPU,
-    runtimes: kind.runtimes(Object.keys(Runtimes ?? {}), DefaultRuntime ?? undefined),
+    runtimes: kind.runtimes(Object.keys(Runtimes ?? {}), DefaultRuntime ?? undefined).filter(isAsked),
     storageDriver: Driver,
     backingFilesystem: (DriverStatus ?? []).find(([name]) => name === 'Backing Filesystem')?.[1]?.toLowerCase(),
     userNamespace: (SecurityOptions ?? []).some((option) => /\b(userns|rootless)\b/.test(option)),

@@ -1,5 +1,5 @@
 import { CaissonError, hasCode, type SupportFailure, type WorkspaceBlueprint } from '@caisson/contract';
-import type { Probe } from '../driver.ts';
+import type { Probe, ProbePart } from '../driver.ts';
 import { DiskLimit } from './disk-limit.ts';
 import type { Engine } from './engine.ts';
 import { type EngineFacts, readFacts, whyUnfit } from './engine-facts.ts';
@@ -47,12 +47,21 @@ export class KnownEngine {
       const facts = await this.learn(signal);
       const why = whyUnfit(facts);
       if (why !== undefined) return { usable: false, why, fix: 'Use an engine on a machine like this one.' };
-      const runtimes = facts.runtimes.join(', ') || 'its own';
-      const detail = `${title} at ${this.#engine.where}, storage ${facts.storageDriver}, runtimes ${runtimes}`;
-      return { usable: true, version: facts.version, detail };
+      const { runtimes, version, storageDriver } = facts;
+      const detail = `${title} at ${this.#engine.where}, storage ${storageDriver}, runtimes ${runtimes.join(', ') || 'its own'}`;
+      return { usable: true, version, detail, parts: runtimes.map((runtime) => this.#partOf(runtime)) };
     } catch (error) {
       return { usable: false, why: (error as Error).message, fix: this.#fixOf(error) };
     }
+  }
+
+  #partOf(runtime: string): ProbePart {
+    const { name, title } = this.#kind;
+    return {
+      name: `${name} runtime ${runtime}`,
+      usable: true,
+      detail: `${title} makes containers under it when asked`,
+    };
   }
 
   /** Where there is none at all it may not even be installed. */
