@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import { CaissonError, type Id, type SupportFailure, type WorkspaceBlueprint } from '@caisson/contract';
+import { CaissonError, hasCode, type Id, type SupportFailure, type WorkspaceBlueprint } from '@caisson/contract';
 import type { GuestClient } from '@caisson/guest';
 import { Turns } from '../../turns/turns.ts';
 import type {
@@ -40,6 +40,8 @@ import { WorkspaceVolumes } from './workspace-volume.ts';
 
 /** What a sandbox's last words may be. */
 const logLines = 100;
+/** An engine that just did not answer hardly will now, and somebody waits to hear of it. */
+const awayMs = 2_000;
 const never = new AbortController().signal;
 
 export interface DockerOptions extends EndpointOptions {
@@ -159,7 +161,10 @@ export class DockerDriver implements Driver {
         return this.#instance(request);
       } catch (error) {
         // The first failure is the one to tell; what cannot be removed now is listed, and found there.
-        await (request.fromKept ? this.#ends.keep(names) : this.#ends.remove(names)).catch(() => {});
+        const patience = hasCode(error, 'driver_timeout', 'driver_unavailable') ? AbortSignal.timeout(awayMs) : never;
+        await (request.fromKept ? this.#ends.keep(names, patience) : this.#ends.remove(names, patience)).catch(
+          () => {},
+        );
         throw error;
       }
     });

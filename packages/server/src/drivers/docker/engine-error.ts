@@ -20,6 +20,8 @@ export function refusal(where: string, status: number, words: string): CaissonEr
     const why = `the engine at ${where} wants TLS, and this server has no certificates for it`;
     return new CaissonError('driver_unavailable', why, { context, hint: certificates });
   }
+  // An engine explains itself in JSON, or in a line; whatever shows pages is something else.
+  if (/^\s*</.test(words)) return foreign(where, 'what was asked', `a page, with the status ${status}`);
   const code: ErrorCode = saysFull(words) || status === 507 ? 'storage_full' : 'driver_failed';
   return new CaissonError(code, `the engine refused: ${said}`, {
     context,

@@ -96,6 +96,7 @@ const version = { Version: '20.10', Os: 'linux', Arch: 'amd64' };
 test('what answers and is no engine is one clear error that says where and what', async () => {
   for (const [said, problem] of [
     [answer('200 OK', '<html>hello</html>', 'text/html'), /no JSON/],
+    [answer('404 Not Found', '<!DOCTYPE html>\n<html>no such page</html>', 'text/html'), /a page, with the status 404/],
     [answer('200 OK', '[]'), /the answer: .*expected object/i],
     [answer('200 OK', '{}'), /expected string/],
     [answer('200 OK', '{"Version":7,"NCPU":"many"}'), /expected (string|number)/],

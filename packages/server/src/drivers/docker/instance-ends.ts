@@ -6,8 +6,6 @@ import type { KeptContainers } from './kept-containers.ts';
 import type { SecretFile } from './secret-file.ts';
 import type { WorkspaceVolumes } from './workspace-volume.ts';
 
-const never = new AbortController().signal;
-
 export interface InstanceParts {
   readonly containers: Containers;
   readonly snapshots: EngineSnapshots;
@@ -26,7 +24,7 @@ export class InstanceEnds {
   }
 
   /** Nothing of it is left. */
-  async remove(names: InstanceNames, signal: AbortSignal = never): Promise<void> {
+  async remove(names: InstanceNames, signal: AbortSignal): Promise<void> {
     const { snapshots, workspaces } = this.#parts;
     await this.removeContainers(names, signal);
     await snapshots.forgetKept(names, signal);
@@ -45,7 +43,7 @@ export class InstanceEnds {
   }
 
   /** Its processes end, and its files stay. */
-  async keep(names: InstanceNames, signal: AbortSignal = never): Promise<void> {
+  async keep(names: InstanceNames, signal: AbortSignal): Promise<void> {
     const { kept, secrets, links } = this.#parts;
     await kept.keep(names, signal);
     secrets(names).remove();

@@ -66,9 +66,10 @@ export class KnownEngine {
 
   /** Where there is none at all it may not even be installed. */
   #fixOf(error: unknown): string {
-    const { name, title, package: debian } = this.#kind;
+    const { name, package: debian } = this.#kind;
     const fix = error instanceof CaissonError ? error.hint : `Name its address with --${name}-host.`;
-    return hasCode(error, 'driver_unavailable') ? `${fix} Debian's package of ${title} is ${debian}.` : fix;
+    const isHere = this.#engine.where.startsWith('unix:');
+    return isHere && hasCode(error, 'driver_unavailable') ? `${fix} Debian's package of it is ${debian}.` : fix;
   }
 
   supports({ runtime, target, access }: WorkspaceBlueprint): readonly SupportFailure[] {
