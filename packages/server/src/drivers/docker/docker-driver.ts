@@ -265,7 +265,7 @@ export class DockerDriver implements Driver {
     const orphans: Listing['orphans'][number][] = [];
     const label = [`caisson.installation=${this.#options.installation}`];
     for (const { Names, Labels, State } of await this.#containers.list({ label }, signal)) {
-      const container = (Names[0] ?? '').replace(/^\//, '');
+      const container = (Names?.[0] ?? '').replace(/^\//, '');
       if (isKept(container)) continue;
       const key = keyOf(container);
       const owner = key && ownerOf(Labels ?? {});

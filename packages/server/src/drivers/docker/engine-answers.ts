@@ -49,7 +49,7 @@ export const runtimeForm = z.object({
 });
 
 export const containersForm = z.array(
-  z.object({ Id: idForm, Names: z.array(z.string()), Labels: labels, State: z.string(), Created: count }),
+  z.object({ Id: idForm, Names: z.array(z.string()).nullish(), Labels: labels, State: z.string(), Created: count }),
 );
 
 export const statsForm = z.object({
