@@ -52,7 +52,7 @@ export class FrameOutput {
     clearTimeout(this.#later);
     this.#later = undefined;
     const queue = this.#queue;
-    if (queue.length === 0 || this.#stream.destroyed) return;
+    if (queue.length === 0 || this.#stream.destroyed || this.#stream.writableEnded) return;
     const queued = this.#queued;
     this.#queue = [];
     this.#queued = 0;

@@ -1,5 +1,6 @@
 import type { Duplex } from 'node:stream';
-import { CaissonError } from '@caisson/contract';
+import { setTimeout as delay } from 'node:timers/promises';
+import { CaissonError, hasCode } from '@caisson/contract';
 import type { InstanceStats } from '../driver.ts';
 import { type Engine, wordsOf } from './engine.ts';
 import {
@@ -17,6 +18,8 @@ const endMs = 60_000;
 /** A name that an earlier removal holds is free soon. */
 const goneMs = 20_000;
 const lookMs = 50;
+/** A mount of it that another program copied when it began: it goes with that program, or soon after its start. */
+const busyForm = /device or resource busy|failed to remove root filesystem/i;
 
 /** The calls about containers, by name. What is not there is undefined or `instance_lost`, as it fits. */
 export class Containers {
@@ -81,18 +84,26 @@ export class Containers {
 
   /** It is gone when this returns, whoever removed it. */
   async remove(name: string, signal: AbortSignal): Promise<void> {
-    const { status } = await this.#engine.call('DELETE', `/containers/${name}`, {
-      query: { force: true, v: true },
-      accept: [404, 409],
-      withinMs: endMs,
-      signal,
-    });
-    if (status !== 409) return;
-    // Somebody else is removing it.
     const deadline = Date.now() + goneMs;
-    while (await this.inspect(name, signal)) {
+    while (!(await this.#isRemoved(name, signal, deadline))) {
       if (Date.now() > deadline) throw new CaissonError('driver_timeout', `the engine does not remove ${name}`);
-      await new Promise((resolve) => setTimeout(resolve, lookMs));
+      await delay(lookMs, undefined, { signal });
+    }
+  }
+
+  /** Tries it; false while somebody else is at it, or something of the machine still looks at its files. */
+  async #isRemoved(name: string, signal: AbortSignal, deadline: number): Promise<boolean> {
+    try {
+      const { status } = await this.#engine.call('DELETE', `/containers/${name}`, {
+        query: { force: true, v: true },
+        accept: [404, 409],
+        withinMs: endMs,
+        signal,
+      });
+      return status !== 409 || (await this.inspect(name, signal)) === undefined;
+    } catch (error) {
+      if (hasCode(error, 'driver_failed') && busyForm.test(error.message) && Date.now() < deadline) return false;
+      throw error;
     }
   }
 

@@ -147,3 +147,14 @@ test('Podman lists runtimes that it does not use, and is believed about its defa
   expect((await readFacts(engine, engineKinds.podman, never)).runtimes).toEqual(['crun']);
   expect((await readFacts(engine, engineKinds.docker, never)).runtimes).toEqual(['crun', 'runsc']);
 });
+
+test('a container whose files are still looked at is removed when they are not', async () => {
+  const words = 'driver "overlay2" failed to remove root filesystem: unlinkat /x/merged: device or resource busy';
+  let asked = 0;
+  const engine = await engineThat((socket) => {
+    asked += 1;
+    socket.end(asked < 3 ? answer('500 Oh', JSON.stringify({ message: words })) : 'HTTP/1.1 204 Gone\r\n\r\n');
+  });
+  await new Containers(engine).remove('one', never);
+  expect(asked).toBe(3);
+});
