@@ -1,5 +1,5 @@
 import type { Id } from '@caisson/contract';
-import { type InstanceKey, ownImages } from '../driver.ts';
+import type { InstanceKey } from '../driver.ts';
 
 /** What an engine calls what belongs to one instance. */
 export interface InstanceNames {
@@ -9,8 +9,6 @@ export interface InstanceNames {
   readonly container: string;
   /** The same while it is kept without its processes. */
   readonly kept: string;
-  /** The image that it begins from next time, after a rollback. */
-  readonly keptImage: string;
   /** The volume with its workspace, where its root is read-only. */
   readonly workspace: string;
 }
@@ -24,7 +22,6 @@ export function namesOf(key: InstanceKey): InstanceNames {
     name,
     container: `${prefix}${name}`,
     kept: `${keptPrefix}${name}`,
-    keptImage: `${ownImages}kept:${name}`,
     workspace: `caisson-workspace-${name}`,
   };
 }
