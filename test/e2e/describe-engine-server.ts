@@ -10,6 +10,7 @@ import { startRegistry } from '../images/real-registry.ts';
 import { type EngineName, type RealEngine, startEngine, whyNoEngine } from '../real-engine.ts';
 import { slowness } from '../slowness.ts';
 import { type TestServer, testServer } from './server.ts';
+import { request } from './unix-request.ts';
 
 const os = { family: 'image', reference: 'localhost/tools:latest' };
 const runtime = { network: { mode: 'off' }, resources: { memoryMiB: 256, pids: 128 } };
@@ -80,6 +81,39 @@ export function describeEngineServer(name: EngineName): void {
       await fork?.destroy();
       const filters = JSON.stringify({ reference: ['localhost/caisson/*'] });
       await expect.poll(() => count('/images/json', { filters }), { timeout: 30_000 * slowness }).toBe(0);
+    });
+
+    test('what others made on the engine is no image, by whatever name or id', async () => {
+      // A server of its own: where there are keys, nobody is let in without one.
+      const engines = { dockerHost: real.host, podmanHost: real.host };
+      const shared = await testServer({ drivers: [name], engines });
+      try {
+        const keyOf = async (tenant: string) => {
+          const who = { name: tenant, tenant, project: 'web', principal: 'ada', scope: 'use' };
+          const { body } = await request(`${shared.folder}/server.sock`, 'POST', '/v1/keys', who);
+          return new Caisson({ baseUrl: shared.url, apiKey: String(body.secret) });
+        };
+        const [acme, evil] = [await keyOf('acme'), await keyOf('evil')];
+        const sandbox = await acme.sandboxes.create({ spec });
+        await write(sandbox, 'secret of acme');
+        const snapshot = await sandbox.snapshot({ name: 'mine' });
+        const tag = `localhost/caisson/snapshot:${snapshot.id}`;
+        const { body } = await real.engine.call<{ Id: string }>('GET', `/images/${tag}/json`, { signal: never });
+        const id = body.Id.replace('sha256:', '');
+        const from = (owner: Caisson, reference: string) =>
+          owner.sandboxes.create({ spec: { ...spec, target: { os: { family: 'image', reference } } } });
+        for (const reference of [tag, `sha256:${id}`, id, id.slice(0, 12), `localhost/caisson/snapshot@sha256:${id}`]) {
+          const failed = await from(evil, reference).catch((error) => error);
+          expect(failed, reference).toMatchObject({ code: expect.stringMatching(/^(image_not_found|spec_invalid)$/) });
+        }
+        // Whose it is may begin from it.
+        const own = await from(acme, `sha256:${id}`);
+        expect(await read(own)).toBe('secret of acme');
+        await Promise.all([own.destroy(), sandbox.destroy()]);
+        await acme.snapshots.delete(snapshot.id);
+      } finally {
+        await shared.close();
+      }
     });
 
     const testPublished = () =>
@@ -179,6 +213,8 @@ export function describeEngineServer(name: EngineName): void {
       const failed = await make({ spec: wrong }).catch((error) => error);
       expect(failed.message).toMatch(message);
       if (code !== undefined) expect(failed.code).toBe(code);
+      const { record } = failed.context?.sandbox ? await caisson.sandboxes.get(failed.context.sandbox) : {};
+      if (record) expect(record.reason).toMatchObject({ code: 'image_unavailable' });
     });
 
     test('an image out of an archive of this machine is given to the engine once', async () => {

@@ -46,7 +46,7 @@ export function staleText(report: StaleReport | ReapReport): string {
     applied ? ('reaped' in item && item.reaped ? 'reaped' : 'left') : item.reapable ? 'yes' : 'no',
     item.detail,
   ]);
-  const unseen = report.unseen.map(({ driver, why }) => `the driver ${driver} did not answer: ${why}`);
+  const unseen = report.unseen.map(({ driver, why }) => `the driver ${driver} could not be looked at: ${why}`);
   const found =
     rows.length === 0
       ? 'nothing is stale'

@@ -8,12 +8,18 @@ import type { Duplex } from 'node:stream';
 const highWater = 512 * 1024;
 /** Below this the frames of a turn are joined. */
 const joinBytes = 16 * 1024;
+/**
+ * How long what nobody waits for waits for company. A frame of its own wakes everybody on the way, and its answer does so
+ * again in the middle of whatever comes next. Longer only keeps more in the guest.
+ */
+const laterMs = 10;
 
 export class FrameOutput {
   readonly #stream: Duplex;
   #queue: Uint8Array[] = [];
   #queued = 0;
   #scheduled = false;
+  #later: NodeJS.Timeout | undefined;
   #drained: Promise<void> | undefined;
   #open: (() => void) | undefined;
 
@@ -32,19 +38,21 @@ export class FrameOutput {
     queueMicrotask(() => this.flush());
   }
 
-  /** For what nobody waits for: it leaves with the next frames, or when this turn of the event loop is over. */
+  /** For what nobody waits for: it leaves with the next frames, in its order, or a little later by itself. */
   pushLater(...parts: readonly Uint8Array[]): void {
     const wasScheduled = this.#scheduled;
     this.#scheduled = true;
     this.push(...parts);
     this.#scheduled = wasScheduled;
-    if (!wasScheduled) setImmediate(() => this.flush());
+    if (!wasScheduled) this.#later ??= setTimeout(() => this.flush(), laterMs).unref();
   }
 
   flush(): void {
     this.#scheduled = false;
+    clearTimeout(this.#later);
+    this.#later = undefined;
     const queue = this.#queue;
-    if (queue.length === 0 || this.#stream.destroyed) return;
+    if (queue.length === 0 || this.#stream.destroyed || this.#stream.writableEnded) return;
     const queued = this.#queued;
     this.#queue = [];
     this.#queued = 0;

@@ -31,7 +31,8 @@ export function translate(error: unknown, log: Logger, requestId: string): Caiss
 }
 
 export function sendProblem(reply: FastifyReply, request: FastifyRequest, error: CaissonError): FastifyReply {
-  if (error.status === 429 || error.status === 503) reply.header('retry-after', '1');
+  // Nobody should wait for what will be the same.
+  if (error.status === 429 || (error.status === 503 && error.retryable)) reply.header('retry-after', '1');
   // What was refused before its body was read is not read to its end either, but for the upload of somebody we know.
   if (request.caller !== undefined && isUpload(request)) lingerOver(request.raw);
   else if (!request.raw.complete) reply.header('connection', 'close');

@@ -211,6 +211,9 @@ export interface Imaging {
   removeImage?(reference: string, signal: AbortSignal): Promise<boolean>;
 }
 
+/** Under which a backend has everything that Caisson itself gives it or makes there. */
+export const ownImages = 'localhost/caisson/';
+
 export interface BackendImage {
   /** What to launch it by: it means the same image for ever. */
   readonly reference: string;
@@ -219,6 +222,11 @@ export interface BackendImage {
   readonly notices: readonly string[];
   /** Of which machines, as images name them. */
   readonly architecture?: string;
+  /**
+   * Caisson made it or gave it, and nobody else has a name for it: the files of somebody's sandbox, or an image that was
+   * brought for one. With whose they are, where that is known.
+   */
+  readonly made?: { readonly owner?: Owner | undefined };
 }
 
 export interface InstanceStats {

@@ -58,7 +58,8 @@ describe('adding', () => {
     catalog.add({ name: 'a', version: 1 });
     catalog.add({ name: 'b', version: 1, extends: { name: 'a' } });
     expect(() => catalog.add({ name: 'a', version: 2, extends: { name: 'b' } })).toThrow(/a@2 → b@1 → a@1/);
-    expect(() => catalog.add({ name: 'c', version: 1, extends: { name: 'c' } })).toThrow(/does not exist/);
+    expect(() => catalog.add({ name: 'c', version: 1, extends: { name: 'c' } })).toThrow(/c@1 → c@1/);
+    expect(() => catalog.add({ name: 'c', version: 1, extends: { name: 'c', version: 1 } })).toThrow(/c@1 → c@1/);
     expect(() => catalog.add({ name: 'c', version: 1, extends: { name: 'nobody' } })).toThrow(/does not exist/);
   });
 

@@ -68,7 +68,11 @@ export class ProfileCatalog {
     }
     if (this.#count >= maxProfiles)
       throw new CaissonError('profile_invalid', `there are ${maxProfiles} profiles, and there may be no more`);
-    return { resolved: resolveProfile(profile, (name, version) => this.#lookup(name, version)), isNew: true };
+    // It counts as there: one that extends itself is told so.
+    const isItself = (name: string, version: number) => name === profile.name && version === profile.version;
+    const lookup = (name: string, version?: number) =>
+      this.#lookup(name, version) ?? (isItself(name, version ?? profile.version) ? profile : undefined);
+    return { resolved: resolveProfile(profile, lookup), isNew: true };
   }
 
   /** Adds it for good: it is on the disk first. */

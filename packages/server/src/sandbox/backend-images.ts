@@ -1,4 +1,4 @@
-import { CaissonError, type WorkspaceBlueprint } from '@caisson/contract';
+import { CaissonError, type Owner, type WorkspaceBlueprint } from '@caisson/contract';
 import type { BackendImage, Driver, Imaging } from '../drivers/driver.ts';
 import { GivenImages } from '../images/given-images.ts';
 import type { BaseImage, Images } from '../images/images.ts';
@@ -6,12 +6,18 @@ import { machineArchitecture } from '../images/oci/platform.ts';
 import { engineArchive, engineTag } from '../images/pack/engine-archive.ts';
 import { Packer } from '../images/pack/packer.ts';
 import { SharedWork } from '../images/shared-work.ts';
+import { isOwnName, notYours, requireOwnImage } from './backend-image-names.ts';
 
 type Os = WorkspaceBlueprint['target']['os'];
 
 export interface ResolveOptions {
   readonly signal: AbortSignal;
   readonly progress: (line: string) => void;
+}
+
+/** For whom: an image by name, or by an id that the backend knows it by. */
+export interface OwnedResolveOptions extends ResolveOptions {
+  readonly owner: Pick<Owner, 'tenant' | 'project'>;
 }
 
 /** What a backend may be asked for: nothing that it, or a program below it, could take for something else. */
@@ -32,16 +38,22 @@ export class BackendImages {
     this.#images = images;
   }
 
-  async resolve(driver: Driver & Imaging, os: Os, options: ResolveOptions): Promise<BackendImage> {
-    return (await this.#own(driver, os, options.signal)) ?? (await this.#brought(driver, os, options));
+  async resolve(driver: Driver & Imaging, os: Os, options: OwnedResolveOptions): Promise<BackendImage> {
+    return (await this.#own(driver, os, options)) ?? (await this.#brought(driver, os, options));
   }
 
   /** What the backend has itself. */
-  async #own(driver: Driver & Imaging, os: Os, signal: AbortSignal): Promise<BackendImage | undefined> {
+  async #own(
+    driver: Driver & Imaging,
+    os: Os,
+    { owner, signal }: OwnedResolveOptions,
+  ): Promise<BackendImage | undefined> {
     const reference = os.reference ?? '';
     if (os.family !== 'image' || localForm.test(reference)) return undefined;
     if (!referenceForm.test(reference) || reference.includes('..')) throw invalid(reference);
     const image = await driver.findImage(reference, signal);
+    if (image) requireOwnImage(image, reference, owner);
+    else if (isOwnName(reference)) throw notYours(reference);
     const { architecture } = image ?? {};
     if (architecture !== undefined && architecture !== machineArchitecture()) {
       const message = `the image ${reference} is for ${architecture}, and the backend's machine is ${machineArchitecture()}`;

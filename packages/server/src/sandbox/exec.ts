@@ -55,7 +55,7 @@ export async function exec(
   } finally {
     process.detach();
     // Its status is ours by now; a guest that is gone has forgotten it anyway.
-    if (!isLeft) void process.forget().catch(() => {});
+    if (!isLeft) void process.forget({ unhurried: true }).catch(() => {});
   }
 }
 

@@ -99,7 +99,7 @@ export class HostReports {
         ...shown(driver, probe),
         capabilities: { ...driver.capabilities },
         runtimes: (probe.parts ?? []).map((part) => ({
-          name: part.name.replace(/^runtime /, ''),
+          name: part.name.replace(/^.*\bruntime /, ''),
           usable: part.usable,
           detail: part.usable ? part.detail : part.why,
         })),

@@ -55,7 +55,7 @@ export async function imageOnBackend(
     const { digest, env, notices } = await withDeadline('finding the image', deadlines.prepareMs, signal, (inner) =>
       chosen.base
         ? backendImages.bring(taker, chosen.base, { ...options, signal: inner })
-        : backendImages.resolve(taker, blueprint.target.os, { ...options, signal: inner }),
+        : backendImages.resolve(taker, blueprint.target.os, { ...options, owner: sandbox.owner, signal: inner }),
     );
     return { image: { digest, env }, notices: [...notices, ...(chosen.notices ?? [])] };
   } finally {

@@ -17,6 +17,9 @@ import { isSnapshotting } from './travel/snapshot-storage.ts';
 import { unmetNotices } from './unmet.ts';
 import type { WorkContext } from './work-context.ts';
 
+/** A backend that just did not answer hardly will now, and somebody waits for the failure or for the next backend. */
+const awayMs = 3_000;
+
 type PlanWithSecrets = LaunchPlan & { readonly secrets: LaunchSecrets | undefined };
 
 /**
@@ -79,7 +82,7 @@ export async function launch(
   } catch (error) {
     context.health?.failed(backend, tenant, error);
     // The next server goes on with what a shutdown interrupts; there is nothing to undo.
-    if (!hasCode(error, 'shutting_down')) await undo(context, sandbox, plan);
+    if (!hasCode(error, 'shutting_down')) await undo(context, sandbox, plan, error);
     throw error;
   }
 }
@@ -182,8 +185,9 @@ async function look(
  * A launch that failed leaves nothing behind but the filesystem that was kept for it. What cannot be removed now is found
  * by the reconciler, which removes what no record wants.
  */
-async function undo(context: WorkContext, sandbox: Sandbox, { fromKept }: LaunchPlan): Promise<void> {
-  const signal = new AbortController().signal;
+async function undo(context: WorkContext, sandbox: Sandbox, { fromKept }: LaunchPlan, failure: unknown): Promise<void> {
+  const isAway = hasCode(failure, 'driver_timeout', 'driver_unavailable');
+  const signal = isAway ? AbortSignal.timeout(awayMs) : new AbortController().signal;
   try {
     if (fromKept) return await haltOrEnd(context, keyOf(sandbox), sandbox, signal);
     await end(context, keyOf(sandbox), sandbox, signal);

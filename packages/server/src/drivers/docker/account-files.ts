@@ -1,6 +1,7 @@
 import { posix } from 'node:path';
 import { CaissonError } from '@caisson/contract';
 import type { Engine } from './engine.ts';
+import { readPathStat } from './engine-answers.ts';
 
 /** Before it starts anything in a container an engine reads these, and waits for ever where one is a pipe. */
 const files = ['/etc/passwd', '/etc/group'];
@@ -12,11 +13,6 @@ const typeBits = 0x8f28_0000;
 /** Links of links; more of them are a trap. */
 const linksMax = 8;
 const knownMax = 10_000;
-
-interface PathStat {
-  readonly mode?: number;
-  readonly linkTarget?: string;
-}
 
 /**
  * Refuses a container that was shaped against its engine: a call that waits in the engine holds the container for ever,
@@ -56,12 +52,11 @@ async function isPlain(engine: Engine, container: string, file: string, signal: 
     });
     // What is not there is no trap; what cannot be looked at is not opened either.
     if (status === 404) return true;
-    const text = headers['x-docker-container-path-stat'];
-    if (status >= 400 || typeof text !== 'string') return false;
-    const { mode = 0, linkTarget = '' } = JSON.parse(Buffer.from(text, 'base64').toString()) as PathStat;
-    if ((mode & linkBit) === 0) return (mode & typeBits) === 0;
-    if (linkTarget === '') return false;
-    path = posix.resolve(posix.dirname(path), linkTarget);
+    const stat = readPathStat(headers);
+    if (status >= 400 || !stat) return false;
+    if ((stat.mode & linkBit) === 0) return (stat.mode & typeBits) === 0;
+    if (!stat.linkTarget) return false;
+    path = posix.resolve(posix.dirname(path), stat.linkTarget);
   }
   return false;
 }

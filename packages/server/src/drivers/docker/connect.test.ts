@@ -65,7 +65,11 @@ test('an engine behind TLS is spoken to when both sides prove who they are, and 
   const engine = (certFolder: string) => new Engine(parseEndpoint(`tcp://127.0.0.1:${port}`, { certFolder }), []);
   const ask = (one: Engine) => one.call<{ ok: boolean }>('GET', '/info', { signal: never, withinMs: 5_000 });
   expect((await ask(engine(folder))).body).toEqual({ ok: true });
-  await expect(ask(engine(stranger))).rejects.toMatchObject({ code: 'driver_unavailable' });
+  await expect(ask(engine(stranger))).rejects.toMatchObject({
+    code: 'driver_unavailable',
+    message: expect.stringMatching(/do not trust each other/),
+    hint: expect.stringContaining('DOCKER_CERT_PATH'),
+  });
 });
 
 /** In the place of ssh: notes down how it was called, and does what the test wants. */
@@ -110,6 +114,6 @@ test('what ssh says when it cannot get there is told', async () => {
   const engine = new Engine(parseEndpoint('ssh://build.example'), ['docker', 'system', 'dial-stdio']);
   await expect(engine.call('GET', '/info', { signal: never })).rejects.toMatchObject({
     code: 'driver_unavailable',
-    message: expect.stringMatching(/Host key verification failed/),
+    message: expect.stringMatching(/cannot be reached by ssh: .*Host key verification failed/),
   });
 });

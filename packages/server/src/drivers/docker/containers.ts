@@ -1,44 +1,25 @@
 import type { Duplex } from 'node:stream';
-import { CaissonError } from '@caisson/contract';
-import type { Engine } from './engine.ts';
+import { setTimeout as delay } from 'node:timers/promises';
+import { CaissonError, hasCode } from '@caisson/contract';
+import type { InstanceStats } from '../driver.ts';
+import { type Engine, wordsOf } from './engine.ts';
+import {
+  type Container,
+  containerForm,
+  containersForm,
+  type ListedContainer,
+  madeForm,
+  statsForm,
+} from './engine-answers.ts';
 import { ExecStream, joinPieces } from './exec-stream.ts';
-
-/** What is asked about a container. */
-export interface Container {
-  readonly Id: string;
-  /** The id of its image, whose names may have gone. */
-  readonly Image: string;
-  readonly Config?: { readonly Labels?: Readonly<Record<string, string>> | null };
-  readonly HostConfig?: { readonly ReadonlyRootfs?: boolean };
-  readonly State: {
-    readonly Status?: string;
-    readonly Running: boolean;
-    readonly Paused: boolean;
-    readonly OOMKilled?: boolean;
-    readonly ExitCode?: number;
-    readonly Error?: string;
-    readonly StartedAt: string;
-  };
-}
-
-export interface ListedContainer {
-  readonly Id: string;
-  readonly Names: readonly string[];
-  readonly Labels: Readonly<Record<string, string>> | null;
-  readonly State: string;
-}
-
-export interface ContainerStats {
-  readonly cpu_stats?: { readonly cpu_usage?: { readonly total_usage?: number } };
-  readonly memory_stats?: { readonly usage?: number };
-  readonly pids_stats?: { readonly current?: number };
-}
 
 /** What a kernel takes that frees much memory, and a disk that is busy. */
 const endMs = 60_000;
 /** A name that an earlier removal holds is free soon. */
 const goneMs = 20_000;
 const lookMs = 50;
+/** A mount of it that another program copied when it began: it goes with that program, or soon after its start. */
+const busyForm = /device or resource busy|failed to remove root filesystem/i;
 
 /** The calls about containers, by name. What is not there is undefined or `instance_lost`, as it fits. */
 export class Containers {
@@ -49,7 +30,8 @@ export class Containers {
   }
 
   async inspect(name: string, signal: AbortSignal): Promise<Container | undefined> {
-    const { status, body } = await this.#engine.call<Container>('GET', `/containers/${name}/json`, {
+    const { status, body } = await this.#engine.call('GET', `/containers/${name}/json`, {
+      form: containerForm,
       accept: [404],
       withinMs: 10_000,
       signal,
@@ -59,19 +41,19 @@ export class Containers {
 
   /** How much of its files is its own, by what they claim to be long; undefined when the engine does not tell. */
   async ownBytes(name: string, signal: AbortSignal): Promise<number | undefined> {
-    const call = { query: { size: true }, withinMs: endMs, signal };
-    return (await this.#engine.call<{ SizeRw?: number }>('GET', `/containers/${name}/json`, call)).body.SizeRw;
+    const call = { form: containerForm, query: { size: true }, withinMs: endMs, signal };
+    return (await this.#engine.call('GET', `/containers/${name}/json`, call)).body.SizeRw ?? undefined;
   }
 
   async list(filters: Readonly<Record<string, readonly string[]>>, signal: AbortSignal): Promise<ListedContainer[]> {
     const query = { all: true, filters: JSON.stringify(filters) };
-    return (await this.#engine.call<ListedContainer[]>('GET', '/containers/json', { query, signal })).body;
+    return (await this.#engine.call('GET', '/containers/json', { form: containersForm, query, signal })).body;
   }
 
   async create(name: string, config: unknown, signal: AbortSignal): Promise<void> {
     const call = { query: { name }, body: config, signal, accept: [404] };
-    const { status, body } = await this.#engine.call<{ message?: string }>('POST', '/containers/create', call);
-    if (status === 404) throw new CaissonError('image_not_found', `the engine has no such image: ${body.message}`);
+    const { status, body } = await this.#engine.call('POST', '/containers/create', call);
+    if (status === 404) throw new CaissonError('image_not_found', `the engine has no such image: ${wordsOf(body)}`);
   }
 
   async start(name: string, signal: AbortSignal): Promise<void> {
@@ -103,41 +85,43 @@ export class Containers {
   /** It is gone when this returns, whoever removed it. */
   async remove(name: string, signal: AbortSignal): Promise<void> {
     const deadline = Date.now() + goneMs;
-    for (;;) {
-      try {
-        return await this.#removeOnce(name, signal);
-      } catch (error) {
-        if (!isHeld(error) || Date.now() > deadline) throw error;
-        await new Promise((resolve) => setTimeout(resolve, lookMs));
-      }
-    }
-  }
-
-  async #removeOnce(name: string, signal: AbortSignal): Promise<void> {
-    const { status } = await this.#engine.call('DELETE', `/containers/${name}`, {
-      query: { force: true, v: true },
-      accept: [404, 409],
-      withinMs: endMs,
-      signal,
-    });
-    if (status !== 409) return;
-    // Somebody else is removing it.
-    const deadline = Date.now() + goneMs;
-    while (await this.inspect(name, signal)) {
+    while (!(await this.#isRemoved(name, signal, deadline))) {
       if (Date.now() > deadline) throw new CaissonError('driver_timeout', `the engine does not remove ${name}`);
-      await new Promise((resolve) => setTimeout(resolve, lookMs));
+      await delay(lookMs, undefined, { signal });
     }
   }
 
-  async stats(name: string, signal: AbortSignal): Promise<ContainerStats> {
-    const query = { stream: false, 'one-shot': true };
-    return (await this.#engine.call<ContainerStats>('GET', `/containers/${name}/stats`, { query, signal })).body;
+  /** Tries it; false while somebody else is at it, or something of the machine still looks at its files. */
+  async #isRemoved(name: string, signal: AbortSignal, deadline: number): Promise<boolean> {
+    try {
+      const { status } = await this.#engine.call('DELETE', `/containers/${name}`, {
+        query: { force: true, v: true },
+        accept: [404, 409],
+        withinMs: endMs,
+        signal,
+      });
+      return status !== 409 || (await this.inspect(name, signal)) === undefined;
+    } catch (error) {
+      if (hasCode(error, 'driver_failed') && busyForm.test(error.message) && Date.now() < deadline) return false;
+      throw error;
+    }
+  }
+
+  async stats(name: string, signal: AbortSignal): Promise<InstanceStats> {
+    const call = { form: statsForm, query: { stream: false, 'one-shot': true }, signal };
+    const { cpu_stats, memory_stats, pids_stats } = (await this.#engine.call('GET', `/containers/${name}/stats`, call))
+      .body;
+    return {
+      cpuSeconds: (cpu_stats?.cpu_usage?.total_usage ?? 0) / 1e9,
+      memoryBytes: memory_stats?.usage ?? 0,
+      processes: pids_stats?.current ?? 0,
+    };
   }
 
   /** The last lines of what its first process said. */
   async logs(name: string, lines: number, signal: AbortSignal): Promise<string[]> {
     const query = { stdout: true, stderr: true, tail: lines };
-    const { body } = await this.#engine.call<Buffer>('GET', `/containers/${name}/logs`, { query, signal });
+    const { body } = await this.#engine.call('GET', `/containers/${name}/logs`, { query, signal });
     const text = Buffer.isBuffer(body) ? joinPieces(body).toString() : '';
     return text
       .split('\n')
@@ -160,15 +144,8 @@ export class Containers {
   /** Runs a program as root inside and gives its stream. */
   async exec(name: string, command: readonly string[], signal: AbortSignal): Promise<ExecStream> {
     const body = { Cmd: command, User: '0:0', AttachStdin: true, AttachStdout: true, AttachStderr: true, Tty: false };
-    const made = await this.#engine.call<{ Id: string }>('POST', `/containers/${name}/exec`, { body, signal });
+    const made = await this.#engine.call('POST', `/containers/${name}/exec`, { form: madeForm, body, signal });
     const path = `/exec/${made.body.Id}/start`;
     return new ExecStream(await this.#engine.upgrade(path, { body: { Detach: false, Tty: false }, signal }));
   }
-}
-
-/** On a busy machine the kernel lets go of a root filesystem later than the engine thinks; then it is asked again. */
-function isHeld(error: unknown): boolean {
-  return (
-    error instanceof CaissonError && /failed to remove root filesystem|device or resource busy/.test(error.message)
-  );
 }

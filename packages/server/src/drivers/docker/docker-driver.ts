@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import { CaissonError, type Id, type SupportFailure, type WorkspaceBlueprint } from '@caisson/contract';
+import { CaissonError, hasCode, type Id, type SupportFailure, type WorkspaceBlueprint } from '@caisson/contract';
 import type { GuestClient } from '@caisson/guest';
 import { Turns } from '../../turns/turns.ts';
 import type {
@@ -16,10 +16,12 @@ import type {
   Probe,
 } from '../driver.ts';
 import { AccountFiles } from './account-files.ts';
+import { askedRuntime, requireRuntime } from './asked-runtime.ts';
 import { type ContainerConfig, containerConfig, environmentMark, ownerOf } from './container-config.ts';
-import { type Container, Containers } from './containers.ts';
+import { Containers } from './containers.ts';
 import { type EndpointOptions, parseEndpoint, remoteHost } from './endpoint.ts';
 import { Engine } from './engine.ts';
+import type { Container } from './engine-answers.ts';
 import { allLimits, engineCapabilities } from './engine-capabilities.ts';
 import type { EngineFacts } from './engine-facts.ts';
 import { EngineImages } from './engine-images.ts';
@@ -28,15 +30,18 @@ import { EngineSnapshots, type NamedImage } from './engine-snapshots.ts';
 import { GuestLinks } from './guest-links.ts';
 import { GuestVolume } from './guest-volume.ts';
 import { howItStands } from './how-it-stands.ts';
+import { InstanceEnds } from './instance-ends.ts';
 import { type InstanceNames, isKept, keyOf, namesOf } from './instance-name.ts';
 import { KeptContainers } from './kept-containers.ts';
 import { KnownEngine } from './known-engine.ts';
-import { launch } from './launch.ts';
+import { lacksProgram, launch } from './launch.ts';
 import { SecretFile } from './secret-file.ts';
 import { WorkspaceVolumes } from './workspace-volume.ts';
 
 /** What a sandbox's last words may be. */
 const logLines = 100;
+/** An engine that just did not answer hardly will now, and somebody waits to hear of it. */
+const awayMs = 2_000;
 const never = new AbortController().signal;
 
 export interface DockerOptions extends EndpointOptions {
@@ -74,9 +79,9 @@ export class DockerDriver implements Driver {
   readonly #snapshots: EngineSnapshots;
   readonly #kept: KeptContainers;
   readonly #volume: GuestVolume;
-  readonly #workspaces: WorkspaceVolumes;
   readonly #accounts: AccountFiles;
   readonly #links: GuestLinks;
+  readonly #ends: InstanceEnds;
   readonly #turns = new Turns();
 
   constructor(options: DockerOptions) {
@@ -90,11 +95,10 @@ export class DockerDriver implements Driver {
     this.#engine = new Engine(endpoint, kind.dialStdio);
     this.#known = new KnownEngine(this.#engine, kind);
     this.#containers = new Containers(this.#engine);
-    this.#images = new EngineImages(this.#engine);
+    this.#images = new EngineImages(this.#engine, options.installation);
     this.#snapshots = new EngineSnapshots(this.#images, this.#containers, options.installation);
     this.#kept = new KeptContainers(this.#containers, this.#snapshots);
-    this.#volume = new GuestVolume(this.#engine, options.guestProgram);
-    this.#workspaces = new WorkspaceVolumes(this.#engine);
+    this.#volume = new GuestVolume(this.#engine, options.guestProgram, options.installation);
     this.#accounts = new AccountFiles(this.#engine);
     this.#links = new GuestLinks({
       containers: this.#containers,
@@ -104,6 +108,14 @@ export class DockerDriver implements Driver {
       onEnded: (key) => {
         if (!this.#turns.isTaken(namesOf(key).name)) this.onEnded?.(key);
       },
+    });
+    this.#ends = new InstanceEnds({
+      containers: this.#containers,
+      snapshots: this.#snapshots,
+      kept: this.#kept,
+      workspaces: new WorkspaceVolumes(this.#engine),
+      links: this.#links,
+      secrets: (names) => this.#secrets(names),
     });
   }
 
@@ -140,11 +152,19 @@ export class DockerDriver implements Driver {
         return this.#instance(request);
       }
       try {
-        await this.#begin(request, image, names, present, facts, own);
+        await this.#begin(request, image, names, present, facts, own).catch(async (error) => {
+          // Somebody removed the volume of the guest, and the engine has put an empty one in its place.
+          if (!lacksProgram(error)) throw error;
+          const left = await this.#containers.inspect(names.container, own);
+          await this.#begin(request, image, names, left, facts, own);
+        });
         return this.#instance(request);
       } catch (error) {
         // The first failure is the one to tell; what cannot be removed now is listed, and found there.
-        await (request.fromKept ? this.#keep(names) : this.#remove(names)).catch(() => {});
+        const patience = hasCode(error, 'driver_timeout', 'driver_unavailable') ? AbortSignal.timeout(awayMs) : never;
+        await (request.fromKept ? this.#ends.keep(names, patience) : this.#ends.remove(names, patience)).catch(
+          () => {},
+        );
         throw error;
       }
     });
@@ -170,13 +190,13 @@ export class DockerDriver implements Driver {
     const image = container?.Image ?? from?.reference ?? request.image?.reference;
     if (image === undefined) throw new CaissonError('internal', 'a container needs an image');
     const filter = await this.#volume.ensure(image, signal);
-    const { ociRuntime } = request.blueprint.runtime;
+    const runtime = askedRuntime(request.blueprint);
     const config = containerConfig({
       request,
       image,
       imageEnv: from?.env,
       volume: this.#volume.name,
-      runtime: ociRuntime === 'auto' ? undefined : ociRuntime,
+      runtime,
       processors: facts.processors,
       environment: this.#kind.environment,
       securityOptions: this.#kind.securityOptions(filter),
@@ -186,7 +206,10 @@ export class DockerDriver implements Driver {
       containers: this.#containers,
       secrets: this.#secrets(names),
       make: container ? undefined : () => this.#make(request, image, config, facts, signal),
-      check: () => this.#accounts.require(names.container, signal, container ? undefined : image),
+      check: async () => {
+        await requireRuntime(this.#engine, this.#kind, names.container, runtime, signal);
+        await this.#accounts.require(names.container, signal, container ? undefined : image);
+      },
       openLink: () => this.#links.open(request.key, { isFresh: true }),
       signal,
     }).catch((error) => {
@@ -233,7 +256,7 @@ export class DockerDriver implements Driver {
     signal.throwIfAborted();
     const names = namesOf(key);
     this.#turns.interrupt(names.name, new CaissonError('action_cancelled', `${names.name} is being destroyed`));
-    await this.#turns.take(names.name, signal, () => this.#remove(names, signal));
+    await this.#turns.take(names.name, signal, () => this.#ends.remove(names, signal));
   }
 
   async list(signal: AbortSignal): Promise<Listing> {
@@ -242,7 +265,7 @@ export class DockerDriver implements Driver {
     const orphans: Listing['orphans'][number][] = [];
     const label = [`caisson.installation=${this.#options.installation}`];
     for (const { Names, Labels, State } of await this.#containers.list({ label }, signal)) {
-      const container = (Names[0] ?? '').replace(/^\//, '');
+      const container = (Names?.[0] ?? '').replace(/^\//, '');
       if (isKept(container)) continue;
       const key = keyOf(container);
       const owner = key && ownerOf(Labels ?? {});
@@ -290,17 +313,12 @@ export class DockerDriver implements Driver {
     signal.throwIfAborted();
     const names = namesOf(key);
     this.#turns.interrupt(names.name, new CaissonError('action_cancelled', `${names.name} is being stopped`));
-    await this.#turns.take(names.name, signal, () => this.#keep(names, signal));
+    await this.#turns.take(names.name, signal, () => this.#ends.keep(names, signal));
   }
 
   async stats(key: InstanceKey, signal: AbortSignal): Promise<InstanceStats> {
     await this.#require(key, signal);
-    const { cpu_stats, memory_stats, pids_stats } = await this.#containers.stats(namesOf(key).container, signal);
-    return {
-      cpuSeconds: (cpu_stats?.cpu_usage?.total_usage ?? 0) / 1e9,
-      memoryBytes: memory_stats?.usage ?? 0,
-      processes: pids_stats?.current ?? 0,
-    };
+    return this.#containers.stats(namesOf(key).container, signal);
   }
 
   async meter(key: InstanceKey, signal: AbortSignal): Promise<InstanceMeter> {
@@ -323,7 +341,7 @@ export class DockerDriver implements Driver {
     const names = namesOf(key);
     await this.#turns.take(names.name, signal, async (own) => {
       await this.#snapshots.keep(names, snapshot, own);
-      await this.#removeContainers(names, own);
+      await this.#ends.removeContainers(names, own);
     });
   }
 
@@ -360,28 +378,6 @@ export class DockerDriver implements Driver {
 
   #secrets(names: InstanceNames): SecretFile {
     return new SecretFile(this.#options.folder, names.name);
-  }
-
-  /** Ends everything of an instance, in an order in which it can be done again from the start at any point. */
-  async #remove(names: InstanceNames, signal = never): Promise<void> {
-    await this.#removeContainers(names, signal);
-    await this.#snapshots.forgetKept(names, signal);
-    await this.#workspaces.remove(names, signal);
-  }
-
-  async #removeContainers(names: InstanceNames, signal: AbortSignal): Promise<void> {
-    await this.#containers.remove(names.container, signal);
-    await this.#containers.remove(names.kept, signal);
-    this.#secrets(names).remove();
-    await this.#links.drop(names);
-    // What was removed while something stood on it can go now; if not, another time.
-    await this.#snapshots.sweep(signal).catch(() => {});
-  }
-
-  async #keep(names: InstanceNames, signal = never): Promise<void> {
-    await this.#kept.keep(names, signal);
-    this.#secrets(names).remove();
-    await this.#links.drop(names);
   }
 
   #instance({ key, owner, blueprint }: CreateRequest): Instance {

@@ -1,4 +1,6 @@
 import type { Engine } from './engine.ts';
+import { infoForm, versionForm } from './engine-answers.ts';
+import type { EngineKind } from './engine-kind.ts';
 
 /** What is known of an engine before anything is asked of it. */
 export interface EngineFacts {
@@ -7,6 +9,7 @@ export interface EngineFacts {
   /** As Node names it. */
   readonly architecture: string;
   readonly processors: number;
+  /** Those that a container of ours can be made under. */
   readonly runtimes: readonly string[];
   readonly storageDriver: string;
   /** What that lies on, where it says so. */
@@ -23,29 +26,23 @@ const architectures: Readonly<Record<string, string>> = {
   arm64: 'arm64',
 };
 const factsMs = 10_000;
+/** By its full name containerd's own shim is there besides; nobody asks for it by that. */
+const isAsked = (runtime: string) => !runtime.startsWith('io.containerd.');
 
-interface Info {
-  readonly NCPU?: number;
-  readonly Driver?: string;
-  readonly DriverStatus?: readonly (readonly string[])[] | null;
-  readonly Runtimes?: Record<string, unknown>;
-  readonly SecurityOptions?: readonly string[];
-}
-
-export async function readFacts(engine: Engine, signal: AbortSignal): Promise<EngineFacts> {
-  const ask = <T>(path: string) => engine.call<T>('GET', path, { signal, withinMs: factsMs });
+export async function readFacts(engine: Engine, kind: EngineKind, signal: AbortSignal): Promise<EngineFacts> {
+  const options = { signal, withinMs: factsMs };
   const [version, info] = await Promise.all([
-    ask<{ Version?: string; Os?: string; Arch?: string }>('/version'),
-    ask<Info>('/info'),
+    engine.call('GET', '/version', { ...options, form: versionForm }),
+    engine.call('GET', '/info', { ...options, form: infoForm }),
   ]);
-  const { Version = 'unknown', Os = 'linux', Arch = '' } = version.body;
-  const { NCPU = 1, Driver = 'unknown', DriverStatus, Runtimes, SecurityOptions } = info.body;
+  const { Version, Os, Arch } = version.body;
+  const { NCPU, Driver, DriverStatus, Runtimes, DefaultRuntime, SecurityOptions } = info.body;
   return {
     version: Version,
     os: Os,
     architecture: architectures[Arch] ?? Arch,
     processors: NCPU,
-    runtimes: Object.keys(Runtimes ?? {}),
+    runtimes: kind.runtimes(Object.keys(Runtimes ?? {}), DefaultRuntime ?? undefined).filter(isAsked),
     storageDriver: Driver,
     backingFilesystem: (DriverStatus ?? []).find(([name]) => name === 'Backing Filesystem')?.[1]?.toLowerCase(),
     userNamespace: (SecurityOptions ?? []).some((option) => /\b(userns|rootless)\b/.test(option)),

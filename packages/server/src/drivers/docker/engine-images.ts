@@ -1,17 +1,9 @@
 import { CaissonError } from '@caisson/contract';
-import type { BackendImage } from '../driver.ts';
+import { type BackendImage, ownImages } from '../driver.ts';
+import { ownerOf } from './container-config.ts';
 import type { Engine } from './engine.ts';
-
-interface InspectedImage {
-  readonly Id: string;
-  readonly Architecture?: string;
-  readonly Os?: string;
-  readonly Size?: number;
-  readonly Config?: {
-    readonly Env?: readonly string[] | null;
-    readonly Volumes?: Record<string, unknown> | null;
-  } | null;
-}
+import { imageForm, imagesForm } from './engine-answers.ts';
+import { saysFull } from './engine-error.ts';
 
 /** A large image over a slow line. */
 const loadMs = 900_000;
@@ -22,14 +14,17 @@ const lookMs = 10_000;
 /** The calls about images. A name is a reference, or an id. */
 export class EngineImages {
   readonly #engine: Engine;
+  readonly #installation: string;
 
-  constructor(engine: Engine) {
+  constructor(engine: Engine, installation: string) {
     this.#engine = engine;
+    this.#installation = installation;
   }
 
   /** Pinned to its id: whatever the reference means tomorrow. */
   async find(reference: string, signal: AbortSignal): Promise<BackendImage | undefined> {
-    const { status, body } = await this.#engine.call<InspectedImage>('GET', `${pathOf(reference)}/json`, {
+    const { status, body } = await this.#engine.call('GET', `${pathOf(reference)}/json`, {
+      form: imageForm,
       accept: [404, 400],
       withinMs: lookMs,
       signal,
@@ -43,13 +38,23 @@ export class EngineImages {
       digest: id,
       env: Object.fromEntries((body.Config?.Env ?? []).map(splitVariable)),
       notices: volumes.length === 0 ? [] : [notice],
-      ...(body.Architecture === undefined ? {} : { architecture: body.Architecture }),
+      ...(body.Architecture ? { architecture: body.Architecture } : {}),
+      ...this.#madeBy(body.Config?.Labels ?? {}, body.RepoTags ?? []),
     };
+  }
+
+  /** A commit has the labels of its container; what was brought has a name of ours alone. */
+  #madeBy(labels: Readonly<Record<string, string>>, tags: readonly string[]): Pick<BackendImage, 'made'> {
+    const installation = labels['caisson.installation'];
+    const isOurs = installation !== undefined || tags.some((tag) => tag.startsWith(ownImages));
+    // Whoever keeps the engine may give it a name for everybody.
+    if (!isOurs || tags.some((tag) => !tag.startsWith(ownImages) && !tag.startsWith('<none>'))) return {};
+    return { made: { owner: installation === this.#installation ? ownerOf(labels) : undefined } };
   }
 
   /** What its layers take together. */
   async bytes(reference: string, signal: AbortSignal): Promise<number> {
-    const { body } = await this.#engine.call<InspectedImage>('GET', `${pathOf(reference)}/json`, { signal });
+    const { body } = await this.#engine.call('GET', `${pathOf(reference)}/json`, { form: imageForm, signal });
     return body.Size ?? 0;
   }
 
@@ -59,7 +64,7 @@ export class EngineImages {
 
   /** Takes an archive as `docker save` writes it. */
   async load(archive: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void> {
-    const { body } = await this.#engine.upload<unknown>('POST', '/images/load', archive, {
+    const { body } = await this.#engine.upload('POST', '/images/load', archive, {
       query: { quiet: true },
       withinMs: loadMs,
       signal,
@@ -68,7 +73,7 @@ export class EngineImages {
     const said = Buffer.isBuffer(body) ? body.toString('utf8', 0, 4_000) : JSON.stringify(body);
     const failure = /"error"\s*:\s*"([^"]*)/.exec(said)?.[1];
     if (failure === undefined) return;
-    const code = /no space left/i.test(failure) ? 'storage_full' : 'driver_failed';
+    const code = saysFull(failure) ? 'storage_full' : 'driver_failed';
     throw new CaissonError(code, `the engine could not load the image: ${failure.slice(0, 500)}`);
   }
 
@@ -92,7 +97,8 @@ export class EngineImages {
   /** The tags of a repository of ours. */
   async tags(repo: string, label: string | undefined, signal: AbortSignal): Promise<string[]> {
     const filters = { reference: [repo], ...(label === undefined ? {} : { label: [label] }) };
-    const { body } = await this.#engine.call<{ RepoTags?: readonly string[] | null }[]>('GET', '/images/json', {
+    const { body } = await this.#engine.call('GET', '/images/json', {
+      form: imagesForm,
       query: { filters: JSON.stringify(filters) },
       signal,
     });

@@ -1,12 +1,14 @@
 import { CaissonError, type Id, isId } from '@caisson/contract';
+import { ownImages } from '../driver.ts';
 import { diskLabel } from './container-config.ts';
-import type { Container, Containers } from './containers.ts';
+import type { Containers } from './containers.ts';
+import type { Container } from './engine-answers.ts';
 import type { EngineImages } from './engine-images.ts';
 import type { InstanceNames } from './instance-name.ts';
 
-const snapshots = 'localhost/caisson/snapshot';
-const kept = 'localhost/caisson/kept';
-const removed = 'localhost/caisson/removed';
+const snapshots = `${ownImages}snapshot`;
+const kept = `${ownImages}kept`;
+const removed = `${ownImages}removed`;
 
 /** Where nobody said. As much as a sandbox gets of a disk elsewhere, a few times over. */
 const unlimitedMiB = 65_536;

@@ -1,9 +1,11 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer, type Server, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import type { Socket } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
+import { answer, answering, scriptedEngine } from '../../../../../test/scripted-engine.ts';
+import { Containers } from './containers.ts';
 import { Engine } from './engine.ts';
+import { readFacts } from './engine-facts.ts';
+import { EngineImages } from './engine-images.ts';
+import { engineKinds } from './engine-kind.ts';
 
 const never = new AbortController().signal;
 const cleanups: (() => void)[] = [];
@@ -11,29 +13,11 @@ afterEach(() => {
   for (const cleanup of cleanups.splice(0)) cleanup();
 });
 
-/** An engine that does with each connection what the test wants. */
-async function engineThat(behave: (socket: Socket) => void): Promise<Engine> {
-  const folder = mkdtempSync(join(tmpdir(), 'csn-engine-'));
-  const path = join(folder, 'socket');
-  const sockets = new Set<Socket>();
-  const server: Server = createServer((socket) => {
-    sockets.add(socket);
-    socket.on('error', () => {});
-    socket.once('data', () => behave(socket));
-  });
-  await new Promise<void>((resolve) => server.listen(path, resolve));
-  const engine = new Engine({ kind: 'unix', path }, []);
-  cleanups.push(() => {
-    engine.close();
-    for (const socket of sockets) socket.destroy();
-    server.close();
-    rmSync(folder, { recursive: true });
-  });
+async function engineThat(behave: Parameters<typeof scriptedEngine>[0]): Promise<Engine> {
+  const { engine, close } = await scriptedEngine(behave);
+  cleanups.push(close);
   return engine;
 }
-
-const answer = (status: string, body: string, type = 'application/json') =>
-  `HTTP/1.1 ${status}\r\ncontent-type: ${type}\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
 
 test('an engine that hangs is found out by the deadline of the call', async () => {
   const engine = await engineThat(() => {});
@@ -104,4 +88,73 @@ test('a refused upgrade is a refusal, and what follows an accepted one is the st
   let text = '';
   for await (const chunk of stream) text += chunk;
   expect(text).toBe('hello');
+});
+
+const info = { NCPU: 2, Driver: 'overlay2' };
+const version = { Version: '20.10', Os: 'linux', Arch: 'amd64' };
+
+test('what answers and is no engine is one clear error that says where and what', async () => {
+  for (const [said, problem] of [
+    [answer('200 OK', '<html>hello</html>', 'text/html'), /no JSON/],
+    [answer('404 Not Found', '<!DOCTYPE html>\n<html>no such page</html>', 'text/html'), /a page, with the status 404/],
+    [answer('200 OK', '[]'), /the answer: .*expected object/i],
+    [answer('200 OK', '{}'), /expected string/],
+    [answer('200 OK', '{"Version":7,"NCPU":"many"}'), /expected (string|number)/],
+    ['HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n', /no JSON/],
+  ] as const) {
+    const engine = await engineThat((socket) => socket.end(said));
+    const failed = await readFacts(engine, engineKinds.docker, never).catch((error) => error);
+    expect(failed).toMatchObject({ code: 'driver_failed', hint: expect.stringContaining('Check the address') });
+    expect(failed.message).toContain(engine.where);
+    expect(failed.message).toMatch(problem);
+  }
+});
+
+test('an engine may leave out what it likes, and write nothing for what is empty', async () => {
+  const engine = await engineThat(
+    answering({ '/version': version, '/info': { ...info, DriverStatus: null, Runtimes: null, SecurityOptions: null } }),
+  );
+  expect(await readFacts(engine, engineKinds.docker, never)).toMatchObject({ processors: 2, runtimes: [] });
+});
+
+test('a broken answer about a container or an image is no defect of ours', async () => {
+  const engine = await engineThat(
+    answering({
+      '/containers/one/json': { Id: '../../etc', Image: 'x', State: { Running: true, Paused: false, StartedAt: '' } },
+      '/containers/two/json': { Id: 'a'.repeat(64), Image: 'x', State: null },
+      '/images/three/json': { Id: 'b'.repeat(64), Config: { Env: 'PATH=/bin' } },
+    }),
+  );
+  const containers = new Containers(engine);
+  await expect(containers.inspect('one', never)).rejects.toMatchObject({
+    code: 'driver_failed',
+    message: expect.stringMatching(/Id/),
+  });
+  await expect(containers.inspect('two', never)).rejects.toMatchObject({
+    code: 'driver_failed',
+    message: expect.stringMatching(/State/),
+  });
+  const images = new EngineImages(engine, 'own');
+  await expect(images.find('three', never)).rejects.toMatchObject({
+    code: 'driver_failed',
+    message: expect.stringMatching(/Config.Env/),
+  });
+});
+
+test('Podman lists runtimes that it does not use, and is believed about its default alone', async () => {
+  const runtimes = { ...info, Runtimes: { crun: {}, runsc: {} }, DefaultRuntime: 'crun' };
+  const engine = await engineThat(answering({ '/version': version, '/info': runtimes }));
+  expect((await readFacts(engine, engineKinds.podman, never)).runtimes).toEqual(['crun']);
+  expect((await readFacts(engine, engineKinds.docker, never)).runtimes).toEqual(['crun', 'runsc']);
+});
+
+test('a container whose files are still looked at is removed when they are not', async () => {
+  const words = 'driver "overlay2" failed to remove root filesystem: unlinkat /x/merged: device or resource busy';
+  let asked = 0;
+  const engine = await engineThat((socket) => {
+    asked += 1;
+    socket.end(asked < 3 ? answer('500 Oh', JSON.stringify({ message: words })) : 'HTTP/1.1 204 Gone\r\n\r\n');
+  });
+  await new Containers(engine).remove('one', never);
+  expect(asked).toBe(3);
 });

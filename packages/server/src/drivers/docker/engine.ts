@@ -7,12 +7,13 @@ import {
 } from 'node:http';
 import { type Duplex, Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import type * as z from 'zod';
 import { connectTo, type Endpoint, endpointText } from './endpoint.ts';
-import { refusal, unanswered } from './engine-error.ts';
+import { foreign, refusal, unanswered } from './engine-error.ts';
 
 export type Query = Readonly<Record<string, string | number | boolean | undefined>>;
 
-export interface CallOptions {
+export interface CallOptions<T = unknown> {
   readonly query?: Query | undefined;
   /** Sent as JSON. */
   readonly body?: unknown;
@@ -21,10 +22,13 @@ export interface CallOptions {
   readonly withinMs?: number | undefined;
   /** Statuses of refusals that the caller knows what to do with. */
   readonly accept?: readonly number[] | undefined;
+  /** How the answer must look, unless it is such a refusal. */
+  readonly form?: z.ZodType<T> | undefined;
 }
 
 export interface Answer<T> {
   readonly status: number;
+  /** Of the form that was asked for; without one, and with a refusal that was accepted, whatever came. */
   readonly body: T;
   readonly headers: IncomingMessage['headers'];
 }
@@ -57,29 +61,29 @@ export class Engine {
   }
 
   /** A call whose answer is JSON, or text where it is none. */
-  async call<T>(method: string, path: string, options: CallOptions): Promise<Answer<T>> {
+  async call<T = unknown>(method: string, path: string, options: CallOptions<T>): Promise<Answer<T>> {
     return this.#within(options, async (signal) => {
       const json = options.body === undefined ? undefined : Buffer.from(JSON.stringify(options.body));
       const headers = json ? { 'content-type': 'application/json', 'content-length': json.length } : {};
       const response = await this.#send(method, path, options.query, headers, json, signal);
-      return this.#answer<T>(response, options.accept, signal);
+      return this.#formed(`${method} ${path}`, await this.#answer(response, options.accept, signal), options.form);
     });
   }
 
   /** The same with a body of any length, whose form is a tar. */
-  async upload<T>(
+  async upload(
     method: string,
     path: string,
     content: AsyncIterable<Uint8Array> | Buffer,
-    options: Omit<CallOptions, 'body'>,
-  ): Promise<Answer<T>> {
+    options: Omit<CallOptions, 'body' | 'form'>,
+  ): Promise<Answer<unknown>> {
     return this.#within(options, async (signal) => {
       const headers = {
         'content-type': 'application/x-tar',
         ...(Buffer.isBuffer(content) ? { 'content-length': content.length } : { 'transfer-encoding': 'chunked' }),
       };
       const response = await this.#send(method, path, options.query, headers, content, signal);
-      return this.#answer<T>(response, options.accept, signal);
+      return this.#answer(response, options.accept, signal);
     });
   }
 
@@ -118,15 +122,17 @@ export class Engine {
     return stream;
   }
 
-  async #within<T>(options: CallOptions, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    const { signal } = options;
+  async #within<T>(
+    { signal, withinMs = defaultMs }: Pick<CallOptions, 'signal' | 'withinMs'>,
+    work: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
     signal.throwIfAborted();
-    const deadline = AbortSignal.timeout(options.withinMs ?? defaultMs);
+    const deadline = AbortSignal.timeout(withinMs);
     try {
       return await work(AbortSignal.any([signal, deadline]));
     } catch (error) {
       signal.throwIfAborted();
-      throw unanswered(this.where, error, deadline.aborted);
+      throw unanswered(this.#endpoint, error, deadline.aborted ? withinMs : undefined);
     }
   }
 
@@ -188,7 +194,11 @@ export class Engine {
     });
   }
 
-  async #answer<T>(response: IncomingMessage, accept: readonly number[] = [], signal: AbortSignal): Promise<Answer<T>> {
+  async #answer(
+    response: IncomingMessage,
+    accept: readonly number[] = [],
+    signal: AbortSignal,
+  ): Promise<Answer<unknown>> {
     const chunks: Buffer[] = [];
     let size = 0;
     const end = () => response.destroy(signal.reason);
@@ -209,7 +219,21 @@ export class Engine {
       /json|text\/plain/.test(headers['content-type'] ?? 'json') && /^[{[]/.test(bytes.toString('latin1', 0, 1));
     const body = isJson ? parse(bytes) : bytes;
     if (status >= 400 && !accept.includes(status)) throw refusal(this.where, status, wordsOf(body));
-    return { status, body: body as T, headers };
+    return { status, body, headers };
+  }
+
+  #formed<T>(call: string, { status, body, headers }: Answer<unknown>, form: z.ZodType<T> | undefined): Answer<T> {
+    // Without a form it is the caller who knows what comes; an accepted refusal is looked at by its status alone.
+    if (form === undefined || status >= 300) return { status, body: body as T, headers };
+    const read = form.safeParse(body);
+    if (read.success) return { status, body: read.data, headers };
+    const [issue] = read.error.issues;
+    const where = issue?.path.join('.') || 'the answer';
+    throw foreign(
+      this.where,
+      call,
+      Buffer.isBuffer(body) ? 'something that is no JSON' : `${where}: ${issue?.message}`,
+    );
   }
 }
 

@@ -54,9 +54,22 @@ export class GuestLink {
     this.#loop ??= this.#run();
   }
 
-  /** Resolves when the guest has answered for the first time; rejects with the signal's reason. */
+  /**
+   * Resolves when the guest has answered for the first time; rejects with the signal's reason, or with why a try failed
+   * where the next ones would fail the same.
+   */
   async connected(signal: AbortSignal): Promise<void> {
-    if (!this.#isConnected) await once(this.#events, 'connected', { signal });
+    if (this.#isConnected) return;
+    const hopeless = new AbortController();
+    const give = (error: unknown) => hopeless.abort(error);
+    this.#events.once('hopeless', give);
+    try {
+      await once(this.#events, 'connected', { signal: AbortSignal.any([signal, hopeless.signal]) });
+    } catch (error) {
+      throw hopeless.signal.aborted ? hopeless.signal.reason : error;
+    } finally {
+      this.#events.off('hopeless', give);
+    }
   }
 
   /** What kept the guest from answering may be over. */
@@ -124,6 +137,8 @@ export class GuestLink {
       stream?.destroy();
       // One that is waited for in vain may hold something of the engine: it is not asked often.
       this.#isRefused = hasCode(error, 'driver_timeout') || hasCode(error, 'image_invalid');
+      // An engine without room for a relay will not find any by itself.
+      if (hasCode(error, 'storage_full')) this.#events.emit('hopeless', error);
       this.#lastFailure = stream?.words || (error instanceof Error ? error.message : String(error));
       return undefined;
     } finally {

@@ -2,10 +2,12 @@ import { createHash, randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { seccompProfile } from '../../isolation/seccomp.ts';
 import type { Engine } from './engine.ts';
+import { containersForm, readPathStat, volumeForm, volumesForm } from './engine-answers.ts';
 
 /** Where the volume is seen by the container that fills it, which never runs. */
 const place = '/caisson';
 const program = 'guest';
+const volumePrefix = 'caisson-guest-';
 const filter = 'seccomp.json';
 const block = 512;
 
@@ -17,19 +19,21 @@ const block = 512;
 export class GuestVolume {
   readonly name: string;
   readonly #engine: Engine;
+  readonly #installation: string;
   /** The program last: when that is whole, so is the rest. */
   readonly #files: readonly VolumeFile[];
   #filled: Promise<string> | undefined;
 
-  constructor(engine: Engine, guestProgram: string) {
+  constructor(engine: Engine, guestProgram: string, installation: string) {
     this.#engine = engine;
+    this.#installation = installation;
     this.#files = [
       { name: filter, mode: '0000644', content: Buffer.from(JSON.stringify(seccompProfile(process.arch, true))) },
       { name: program, mode: '0000755', content: readFileSync(guestProgram) },
     ];
     const hash = createHash('sha256');
     for (const { content } of this.#files) hash.update(content);
-    this.name = `caisson-guest-${hash.digest('hex').slice(0, 24)}`;
+    this.name = `${volumePrefix}${hash.digest('hex').slice(0, 24)}`;
   }
 
   /** Once for each process; `image` is any that the engine has: what is filled belongs to a container of some image. */
@@ -59,8 +63,9 @@ export class GuestVolume {
     const loader = `caisson-loader-${randomBytes(8).toString('hex')}`;
     const labels = { 'caisson.loader': this.name };
     await this.#sweep(signal);
-    const volume = await this.#engine.call<{ Mountpoint?: string }>('POST', '/volumes/create', {
-      body: { Name: this.name, Labels: labels },
+    const volume = await this.#engine.call('POST', '/volumes/create', {
+      form: volumeForm,
+      body: { Name: this.name, Labels: { ...labels, 'caisson.installation': this.#installation } },
       signal,
     });
     const HostConfig = { NetworkMode: 'none', Mounts: [{ Type: 'volume', Source: this.name, Target: place }] };
@@ -77,7 +82,8 @@ export class GuestVolume {
     } finally {
       await this.#remove(loader, signal);
     }
-    return volume.body.Mountpoint ?? '';
+    await this.#removeOlder(signal).catch(() => {});
+    return volume.body.Mountpoint;
   }
 
   async #isThere(loader: string, signal: AbortSignal): Promise<boolean> {
@@ -86,17 +92,26 @@ export class GuestVolume {
       accept: [404],
       signal,
     });
-    const stat = headers['x-docker-container-path-stat'];
-    if (status === 404 || typeof stat !== 'string') return false;
-    const { size } = JSON.parse(Buffer.from(stat, 'base64').toString()) as { size?: number };
     // One that a killed server was writing is shorter.
-    return size === this.#files.at(-1)?.content.length;
+    return status !== 404 && readPathStat(headers)?.size === this.#files.at(-1)?.content.length;
+  }
+
+  /**
+   * Those that earlier versions of this installation filled. An engine keeps a volume that some container has, also one
+   * that does not run; it goes another time. Another installation that shares one of them fills it again.
+   */
+  async #removeOlder(signal: AbortSignal): Promise<void> {
+    const query = { filters: JSON.stringify({ label: [`caisson.installation=${this.#installation}`] }) };
+    const { body } = await this.#engine.call('GET', '/volumes', { form: volumesForm, query, signal });
+    const older = (body.Volumes ?? []).filter(({ Name }) => Name.startsWith(volumePrefix) && Name !== this.name);
+    for (const { Name } of older) await this.#engine.call('DELETE', `/volumes/${Name}`, { accept: [404, 409], signal });
   }
 
   /** What a killed server left. One that is at work just now is younger. */
   async #sweep(signal: AbortSignal): Promise<void> {
     const query = { all: true, filters: JSON.stringify({ label: [`caisson.loader=${this.name}`] }) };
-    const { body } = await this.#engine.call<{ Id: string; Created: number }[]>('GET', '/containers/json', {
+    const { body } = await this.#engine.call('GET', '/containers/json', {
+      form: containersForm,
       query,
       signal,
     });

@@ -1,6 +1,6 @@
 import type { ReasonCode } from '@caisson/contract';
 import type { Inspection } from '../driver.ts';
-import type { Container } from './containers.ts';
+import type { Container } from './engine-answers.ts';
 
 /** What an engine says of a container, as an inspection. One whose making was cut short is of no use, though it runs. */
 export function howItStands(state: Container['State'], isCutShort: boolean): Inspection {

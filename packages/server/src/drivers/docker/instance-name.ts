@@ -9,8 +9,6 @@ export interface InstanceNames {
   readonly container: string;
   /** The same while it is kept without its processes. */
   readonly kept: string;
-  /** The image that it begins from next time, after a rollback. */
-  readonly keptImage: string;
   /** The volume with its workspace, where its root is read-only. */
   readonly workspace: string;
 }
@@ -24,7 +22,6 @@ export function namesOf(key: InstanceKey): InstanceNames {
     name,
     container: `${prefix}${name}`,
     kept: `${keptPrefix}${name}`,
-    keptImage: `localhost/caisson/kept:${name}`,
     workspace: `caisson-workspace-${name}`,
   };
 }

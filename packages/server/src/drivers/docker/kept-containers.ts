@@ -1,5 +1,6 @@
 import { environmentLabel } from './container-config.ts';
-import type { Container, Containers } from './containers.ts';
+import type { Containers } from './containers.ts';
+import type { Container } from './engine-answers.ts';
 import type { EngineSnapshots, NamedImage } from './engine-snapshots.ts';
 import type { InstanceNames } from './instance-name.ts';
 

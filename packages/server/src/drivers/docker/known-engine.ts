@@ -1,5 +1,5 @@
-import { CaissonError, type SupportFailure, type WorkspaceBlueprint } from '@caisson/contract';
-import type { Probe } from '../driver.ts';
+import { CaissonError, hasCode, type SupportFailure, type WorkspaceBlueprint } from '@caisson/contract';
+import type { Probe, ProbePart } from '../driver.ts';
 import { DiskLimit } from './disk-limit.ts';
 import type { Engine } from './engine.ts';
 import { type EngineFacts, readFacts, whyUnfit } from './engine-facts.ts';
@@ -25,7 +25,7 @@ export class KnownEngine {
 
   async learn(signal: AbortSignal): Promise<EngineFacts> {
     try {
-      this.#facts = await readFacts(this.#engine, signal);
+      this.#facts = await readFacts(this.#engine, this.#kind, signal);
       return this.#facts;
     } catch (error) {
       this.#whyUnknown = (error as Error).message;
@@ -42,18 +42,34 @@ export class KnownEngine {
   }
 
   async probe(signal: AbortSignal): Promise<Probe> {
-    const { name, title, package: debian } = this.#kind;
+    const { title } = this.#kind;
     try {
       const facts = await this.learn(signal);
       const why = whyUnfit(facts);
       if (why !== undefined) return { usable: false, why, fix: 'Use an engine on a machine like this one.' };
-      const runtimes = facts.runtimes.join(', ') || 'its own';
-      const detail = `${title} at ${this.#engine.where}, storage ${facts.storageDriver}, runtimes ${runtimes}`;
-      return { usable: true, version: facts.version, detail };
+      const { runtimes, version, storageDriver } = facts;
+      const detail = `${title} at ${this.#engine.where}, storage ${storageDriver}, runtimes ${runtimes.join(', ') || 'its own'}`;
+      return { usable: true, version, detail, parts: runtimes.map((runtime) => this.#partOf(runtime)) };
     } catch (error) {
-      const fix = `Start ${title} (apt-get install ${debian}), or name its address with --${name}-host.`;
-      return { usable: false, why: (error as Error).message, fix };
+      return { usable: false, why: (error as Error).message, fix: this.#fixOf(error) };
     }
+  }
+
+  #partOf(runtime: string): ProbePart {
+    const { name, title } = this.#kind;
+    return {
+      name: `${name} runtime ${runtime}`,
+      usable: true,
+      detail: `${title} makes containers under it when asked`,
+    };
+  }
+
+  /** Where there is none at all it may not even be installed. */
+  #fixOf(error: unknown): string {
+    const { name, package: debian } = this.#kind;
+    const fix = error instanceof CaissonError ? error.hint : `Name its address with --${name}-host.`;
+    const isHere = this.#engine.where.startsWith('unix:');
+    return isHere && hasCode(error, 'driver_unavailable') ? `${fix} Debian's package of it is ${debian}.` : fix;
   }
 
   supports({ runtime, target, access }: WorkspaceBlueprint): readonly SupportFailure[] {
@@ -63,7 +79,8 @@ export class KnownEngine {
     if (why !== undefined)
       failures.push({ reason: 'unsupported-runtime-requirement', path: 'target.runtime', message: why });
     else if (runtime.ociRuntime !== 'auto' && !facts?.runtimes.includes(runtime.ociRuntime)) {
-      const message = `${this.#kind.title} has no runtime ${runtime.ociRuntime}; it has ${facts?.runtimes.join(', ')}`;
+      const has = facts?.runtimes.join(', ') || 'none that it names';
+      const message = `${this.#kind.title} makes no container under ${runtime.ociRuntime}; it can under ${has}`;
       failures.push({ reason: 'unsupported-runtime-requirement', path: 'runtime.ociRuntime', message });
     }
     if (target.os.family === 'host') {

@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { CaissonError } from '@caisson/contract';
+import { CaissonError, hasCode } from '@caisson/contract';
+import { insideProgram } from './container-config.ts';
 import type { Containers } from './containers.ts';
+import { saysFull } from './engine-error.ts';
 import type { GuestLink } from './guest-link.ts';
 import type { InstanceNames } from './instance-name.ts';
 import type { SecretFile } from './secret-file.ts';
@@ -20,6 +22,15 @@ export interface LaunchInput {
   readonly check: () => Promise<void>;
   readonly openLink: () => GuestLink;
   readonly signal: AbortSignal;
+}
+
+/** Whether an engine could not start a container because the guest program is not where it was put. */
+export function lacksProgram(error: unknown): boolean {
+  return (
+    hasCode(error, 'driver_failed') &&
+    error.message.includes(insideProgram) &&
+    /no such file|not found/i.test(error.message)
+  );
 }
 
 /** From a container, or none, to a guest that answers. What fails leaves the container and its secrets, to be removed. */
@@ -57,10 +68,12 @@ async function answered(link: GuestLink, { names, containers, signal }: LaunchIn
     await link.connected(AbortSignal.any([signal, gone.signal, AbortSignal.timeout(answerMs)]));
   } catch (cause) {
     signal.throwIfAborted();
+    if (hasCode(cause, 'storage_full')) throw cause;
     const lines = await containers.logs(names.container, 10, signal).catch(() => []);
     const what = gone.signal.aborted ? 'ended before it answered' : `did not answer within ${answerMs / 1000} s`;
     const said = lines.at(-1) ?? link.lastFailure;
-    throw new CaissonError('guest_failed', `the guest of ${names.name} ${what}: ${said}`, {
+    const code = saysFull(said) ? 'storage_full' : 'guest_failed';
+    throw new CaissonError(code, `the guest of ${names.name} ${what}: ${said}`, {
       context: { lines },
       cause,
     });

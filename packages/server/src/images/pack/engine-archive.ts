@@ -1,3 +1,4 @@
+import { ownImages } from '../../drivers/driver.ts';
 import { digestOf } from '../digest.ts';
 import type { BaseImage } from '../images.ts';
 import { machineArchitecture } from '../oci/platform.ts';
@@ -6,7 +7,7 @@ import { archiveEnd, memberHeader, paddingOf } from './tar-member.ts';
 
 /** The name under which an engine is given an image of ours. */
 export function engineTag(digest: string): string {
-  return `localhost/caisson/image:${digest.replace(':', '-')}`;
+  return `${ownImages}image:${digest.replace(':', '-')}`;
 }
 
 /**

@@ -210,7 +210,8 @@ export class PoolKeeper {
     const taker = imaging(driver);
     if (taker && backendImages)
       return async (signal) =>
-        (await backendImages.resolve(taker, blueprint.target.os, { signal, progress: () => {} })).digest;
+        (await backendImages.resolve(taker, blueprint.target.os, { owner: systemOwner, signal, progress: () => {} }))
+          .digest;
     if (!filesystems || driver.capabilities.storage !== 'ours') return undefined;
     return (signal) => filesystems.imageDigest(blueprint, signal);
   }

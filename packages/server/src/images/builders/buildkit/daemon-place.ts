@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Duplex } from 'node:stream';
 import { CaissonError } from '@caisson/contract';
 import { connectTo, type Endpoint, endpointText } from '../../../drivers/docker/endpoint.ts';
+import { ownImages } from '../../../drivers/driver.ts';
 import type { BaseImage } from '../../images.ts';
 import type { Packer } from '../../pack/packer.ts';
 import { archiveLines, baseArchive } from '../../plan/containerfile.ts';
@@ -48,7 +49,7 @@ export class DaemonPlace implements BuildPlace {
   }
 
   newName(): string {
-    return `localhost/caisson/build:${randomBytes(12).toString('hex')}`;
+    return `${ownImages}build:${randomBytes(12).toString('hex')}`;
   }
 
   /** It came with the end of the build. */

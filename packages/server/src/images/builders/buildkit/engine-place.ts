@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Engine } from '../../../drivers/docker/engine.ts';
 import { EngineImages } from '../../../drivers/docker/engine-images.ts';
+import { ownImages } from '../../../drivers/driver.ts';
 import type { BaseImage } from '../../images.ts';
 import { engineArchive, engineTag } from '../../pack/engine-archive.ts';
 import type { Packer } from '../../pack/packer.ts';
@@ -34,9 +35,9 @@ export class EnginePlace implements BuildPlace {
   constructor(engine: Engine, packer: Packer, installation: string) {
     this.where = engine.where;
     this.#engine = engine;
-    this.#images = new EngineImages(engine);
+    this.#images = new EngineImages(engine, installation);
     this.#packer = packer;
-    this.#repository = `localhost/caisson/build-${installation.toLowerCase()}`;
+    this.#repository = `${ownImages}build-${installation.toLowerCase()}`;
   }
 
   connect(signal: AbortSignal): Promise<Duplex> {
