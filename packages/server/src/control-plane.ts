@@ -353,7 +353,7 @@ async function assemble(
     keys,
     tenancy: new Tenancy(store, keys),
     audit,
-    credits: new Credits(store),
+    credits: new Credits(store, settlement),
     settlement,
     metrics,
     spans,
