@@ -27,6 +27,8 @@ export interface SinkSettings {
 
 export interface Sinks {
   readonly webhooks: Webhooks;
+  /** How webhooks do. */
+  readonly numbers: () => Deliveries['numbers'];
   /** Deliveries begin. */
   open(): Promise<void>;
   close(): Promise<void>;
@@ -37,7 +39,7 @@ export function openSinks(
   store: Store,
   vault: Vault,
   settings: SinkSettings,
-  options: { readonly version: string; readonly log?: Pick<Logger, 'warn'> | undefined },
+  options: Pick<DeliveriesOptions, 'version' | 'log' | 'tried'>,
 ): Sinks {
   const reach = openReach(settings);
   const trust = new Trust(readRoots('--webhook-roots', settings.rootsFile));
@@ -46,6 +48,7 @@ export function openSinks(
   const stopListening = file ? store.onEvent(({ position }) => file.heard(position)) : () => {};
   return {
     webhooks: new Webhooks({ store, vault, reach, deliveries }),
+    numbers: () => deliveries.numbers,
     async open() {
       file?.start();
       await deliveries.open();

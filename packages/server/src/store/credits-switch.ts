@@ -23,6 +23,9 @@ export async function switchCredits(tx: Queries, tenant: string, on: boolean): P
       .execute();
 }
 
+/** Before the name of each tenant whose credits are off, as a key of `meta`. */
+export const offPrefix = 'credits_off.';
+
 function keyOf(tenant: string): string {
-  return `credits_off.${tenant}`;
+  return `${offPrefix}${tenant}`;
 }

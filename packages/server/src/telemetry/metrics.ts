@@ -1,6 +1,7 @@
 import { actionNames, type Health, healthStates } from '@caisson/contract';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { addRouteMetrics, type RouteNumbers } from './route-metrics.ts';
+import { ServiceMetrics, type ServiceSources } from './service-metrics.ts';
 import type { Span } from './spans.ts';
 
 /** Where numbers come from that are asked for only when somebody looks. */
@@ -17,6 +18,7 @@ export interface MetricSources {
   egress(): EgressNumbers;
   droppedSpans(): number;
   routes(): RouteNumbers;
+  readonly service: ServiceSources;
 }
 
 export interface EgressNumbers {
@@ -55,6 +57,7 @@ const phases = new Set<string>([
 ]);
 
 export class Metrics {
+  readonly service: ServiceMetrics;
   readonly #registry = new Registry();
   readonly #requests: Histogram<'route' | 'status'>;
   readonly #repairs: Counter<'did'>;
@@ -166,6 +169,7 @@ export class Metrics {
     });
     told('caisson_operations', 'Actions that run at the moment.', registers, () => sources.operations());
     addRouteMetrics(registers, () => sources.routes());
+    this.service = new ServiceMetrics(registers, sources.service);
   }
 
   request(route: string, status: number, seconds: number): void {
