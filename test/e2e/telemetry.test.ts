@@ -1,36 +1,22 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { healthNames } from '@caisson/contract';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type OtlpReceiver, startOtlpReceiver } from '../otlp-receiver.ts';
 import { slowness } from '../slowness.ts';
 import { GuestDriver } from './guest-driver.ts';
 import { call, type TestServer, testServer } from './server.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 
-interface SentSpan {
-  readonly name: string;
-  readonly traceId: string;
-  readonly spanId: string;
-  readonly parentSpanId?: string;
-}
-
-const spans: SentSpan[] = [];
-const collector = createServer(async (request, response) => {
-  let body = '';
-  for await (const piece of request) body += piece;
-  for (const group of JSON.parse(body).resourceSpans) for (const scope of group.scopeSpans) spans.push(...scope.spans);
-  response.end('{}');
-});
 /** A port on which nobody listens for HTTP. */
 const refusing = 9;
 const driver = new GuestDriver();
 let server: TestServer;
+let collector: OtlpReceiver;
 beforeAll(async () => {
-  await new Promise<void>((resolve) => collector.listen(0, '127.0.0.1', resolve));
-  const endpoint = `http://127.0.0.1:${(collector.address() as AddressInfo).port}`;
+  collector = await startOtlpReceiver();
+  const { endpoint } = collector;
   server = await testServer({ traces: { endpoint }, drivers: [driver], sinks: { open: ['127.0.0.1'] } });
 });
 afterAll(async () => {
@@ -52,7 +38,7 @@ async function make(headers: Record<string, string> = {}): Promise<string> {
 test('a request is one trace from the route to the driver and to the guest, below what the client said', async () => {
   const id = await make({ traceparent });
   await call(server.url, 'POST', `/v1/sandboxes/${id}/exec`, { body: { command: ['true'] }, headers: { traceparent } });
-  const own = () => spans.filter(({ traceId }) => traceId === parent.trace);
+  const own = () => collector.spans.filter(({ traceId }) => traceId === parent.trace);
   const wanted = ['sandbox.create', 'create', 'prepare', 'launch', 'process.exec', 'guest.exec'];
   await expect
     .poll(() => wanted.filter((name) => !own().some((span) => span.name === name)), { timeout: 10_000 })

@@ -203,6 +203,7 @@ async function assemble(
   const sources = options.sources ?? openSources(brings, options.sourceSettings ?? {});
   const builds = new Builds({
     store,
+    spans,
     context: sources && ((request) => sources.context(request)),
     ...options.builds,
     warn: (error, what) => options.log?.warn({ err: error }, what),

@@ -48,12 +48,17 @@ const durationBuckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0
 /** Those of sandboxes, and their parts. */
 const phases = new Set<string>([
   ...actionNames,
+  'build',
+  'build.job',
+  'build.room',
   'prepare',
   'launch',
+  'furnish',
   'self-check',
   'snapshot',
   'reconcile',
   'guest.exec',
+  'guest.step',
 ]);
 
 export class Metrics {
