@@ -61,7 +61,7 @@ import type { Spans } from './telemetry/spans.ts';
 import { openMetrics, openTracing } from './telemetry-parts.ts';
 import { Keys } from './tenancy/keys.ts';
 import { Tenancy } from './tenancy/tenancy.ts';
-import { openSinks, type Sinks } from './webhook-parts.ts';
+import { openSinks, openUsagePoster, type Sinks } from './webhook-parts.ts';
 import type { Webhooks } from './webhooks/webhooks.ts';
 
 export type { ControlPlaneOptions } from './plane-options.ts';
@@ -315,7 +315,7 @@ async function assemble(
   undo.push(() => settlement.stop());
   settlement.start();
   if (options.usageHook) {
-    const hook = new UsageHook(store, options.usageHook, warn);
+    const hook = new UsageHook(store, openUsagePoster(options.usageHook, options.sinks ?? {}, version), warn);
     undo.push(() => hook.close());
     hook.start();
   }
