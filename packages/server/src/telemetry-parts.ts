@@ -29,7 +29,8 @@ export function openTracing(
 ): Tracing {
   const spans = new Spans();
   if (endpoint === undefined) return { spans, droppedSpans: () => 0, close: async () => {} };
-  const onTrouble = (why: string) => log?.warn({ endpoint, why }, 'traces cannot be sent');
+  const { host } = new URL(endpoint);
+  const onTrouble = (why: string) => log?.warn({ collector: host, why }, 'traces cannot be sent');
   const exporter = new OtlpExporter({ endpoint, headers, service, onTrouble });
   spans.trace(exporter.take);
   return { spans, droppedSpans: () => exporter.dropped, close: () => exporter.close() };
