@@ -6,6 +6,8 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { ContextRequest } from '../../packages/server/src/builds/build-context.ts';
 import { Builds, type BuildsOptions } from '../../packages/server/src/builds/builds.ts';
 import { openStore, type Store } from '../../packages/server/src/store/store.ts';
+import { type Span, Spans } from '../../packages/server/src/telemetry/spans.ts';
+import type { TracePlace } from '../../packages/server/src/telemetry/trace-parent.ts';
 import {
   blueprint,
   buildThat,
@@ -64,6 +66,31 @@ test('a build is done, with its steps, its log and its image, and found by whoev
   expect(log).toEqual(['step-began', 'output', 'step-ended', 'ended']);
   expect(await builds.find(want)).toEqual({ build: id, image: digestOf('a') });
   expect(await builds.find({ ...want, owner: { ...owner, tenant: 'other' } })).toMatchObject({ build: id });
+});
+
+test('a build goes on with the trace of whoever asked for it, also on another server', async () => {
+  const asking = new Spans();
+  asking.trace(() => {});
+  const told: Span[] = [];
+  const working = new Spans();
+  working.trace((span) => told.push(span));
+  const asked = new Builds({ store, spans: asking });
+  let place: TracePlace | undefined;
+  const { id } = await asking.run('create', {}, async () => {
+    place = asking.here;
+    return asked.request(wanted());
+  });
+  const builds = await start(
+    new ScriptedBuilder(async () => {
+      await working.run('inner', {}, async () => {});
+      return digestOf('a');
+    }),
+    { spans: working },
+  );
+  await builds.ended(id, never);
+  const [inner, job] = told;
+  expect(job).toMatchObject({ name: 'build.job', place: { trace: place?.trace, parent: place?.span } });
+  expect(inner).toMatchObject({ name: 'inner', place: { trace: place?.trace, parent: job?.place?.span } });
 });
 
 test('two who want the same wait for one build', async () => {

@@ -202,6 +202,42 @@ export function describeCredits(open: () => Store, raw: () => Promise<Database>)
       expect((await balance(owner)).heldMicros).toBe(7_200);
     });
 
+    test('switched off, nothing is held or refused, and what is used is told; switched on, it pays again', async () => {
+      const owner = await newOwner(3_600);
+      const { tenant } = owner;
+      const store = open();
+      const now = Date.now();
+      const paid = await ready(owner);
+      await store.credits.settle(paid.id, now + 100_000);
+      const { usedMicros } = await balance(owner);
+      await store.credits.switch(tenant, false);
+      await store.credits.settle(paid.id, now + 100_000);
+      expect(await balance(owner)).toMatchObject({ off: true, limited: false, heldMicros: 0, usedMicros });
+      const free = await ready(owner);
+      const unknown = await make(owner, { terms: { ...terms, rates: null } });
+      await store.credits.settle(free.id, now + 10 * hour);
+      await store.credits.settle(paid.id, now + 10 * hour);
+      expect(await balance(owner)).toMatchObject({ heldMicros: 0, usedMicros, unpaidMicros: 0 });
+      const told = await store.usage.list({ tenant, sandbox: free.id, after: 0, limit: 10 });
+      expect(told).toMatchObject([{ phase: 'running', perHourMicros: 3_600, chargedMicros: 0, unpaidMicros: 0 }]);
+      await store.credits.switch(tenant, true);
+      expect(await store.credits.running(tenant)).toEqual([paid.id, free.id, unknown.id].sort());
+      await store.credits.settle(paid.id, now + 10 * hour);
+      expect(await store.credits.settle(free.id, now + 10 * hour)).toMatchObject({ becameLow: true });
+      expect(await balance(owner)).toMatchObject({ off: false, limited: true, heldMicros: 3_600 - usedMicros });
+      await expect(make(owner)).rejects.toMatchObject({ code: 'insufficient_credits' });
+      await agrees();
+    });
+
+    test('a switch that meets many creates leaves nothing held', async () => {
+      const owner = await newOwner(3_600 * 20);
+      const creates = Array.from({ length: 10 }, () => make(owner));
+      await open().credits.switch(owner.tenant, false);
+      for (const { id } of await Promise.all(creates)) await open().credits.settle(id);
+      expect(await balance(owner)).toMatchObject({ availableMicros: 3_600 * 20, heldMicros: 0 });
+      await agrees();
+    });
+
     test('history is told newest first, in pages, with where each came from', async () => {
       const owner = await newOwner(10_000);
       const sandbox = await make(owner);

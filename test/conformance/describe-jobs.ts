@@ -1,6 +1,7 @@
 import { newId } from '@caisson/contract';
 import { describe, expect, test } from 'vitest';
-import { backoffMs } from '../../packages/server/src/store/jobs.ts';
+import { backoffMs } from '../../packages/server/src/store/backoff.ts';
+import { longestBackoffMs } from '../../packages/server/src/store/jobs.ts';
 import type { Store } from '../../packages/server/src/store/store.ts';
 
 /** The laws of leased jobs, on whichever store. Each test has a kind of job of its own. */
@@ -121,9 +122,9 @@ export function describeJobs(open: () => Store): void {
   });
 
   test('pauses between tries double, stay within their bounds, and are spread', () => {
-    expect(backoffMs(1, 0)).toBe(750);
-    expect(backoffMs(1, 1)).toBe(1_250);
-    expect(backoffMs(4, 0.5)).toBe(8_000);
-    expect(backoffMs(60, 0.5)).toBe(300_000);
+    expect(backoffMs(1, longestBackoffMs, 0)).toBe(750);
+    expect(backoffMs(1, longestBackoffMs, 1)).toBe(1_250);
+    expect(backoffMs(4, longestBackoffMs, 0.5)).toBe(8_000);
+    expect(backoffMs(60, longestBackoffMs, 0.5)).toBe(300_000);
   });
 }

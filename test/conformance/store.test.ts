@@ -2,7 +2,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { openSqlite } from '../../packages/server/src/store/database.ts';
+import { advisoryLocks } from '../../packages/server/src/store/advisory-locks.ts';
+import { openPostgres, openSqlite } from '../../packages/server/src/store/database.ts';
+import { DatabaseLock } from '../../packages/server/src/store/database-lock.ts';
+import { move } from '../../packages/server/src/store/ledger.ts';
 import { openStore } from '../../packages/server/src/store/store.ts';
 import { type Postgres, startPostgres } from '../postgres.ts';
 import { describeStore } from './describe-store.ts';
@@ -51,6 +54,28 @@ test('a sandbox from before leases had terms gets those of its profile, and keep
   expect(await store.sandboxes.get(id)).toMatchObject({ lease: terms, expiresAt: new Date(expiresAt).toISOString() });
   expect(await store.leases.next(Date.now())).toBe(expiresAt - 6_000);
   await store.close();
+});
+
+test('credits of different tenants move at once on Postgres, also while a server holds its database', async () => {
+  if (!postgres) throw new Error('Postgres was not started');
+  const url = postgres.database();
+  const lock = await DatabaseLock.take(url, () => {});
+  const store = await openStore({ postgres: url });
+  for (const tenant of ['one', 'other']) await store.credits.grant({ tenant, amountMicros: 10 });
+  const { db, close } = await openPostgres(url);
+  await db.transaction().execute(async (tx) => {
+    await move(tx, { tenant: 'one', kind: 'grant', amount: 1 }, Date.now());
+    // It would wait for the transaction around it, which waits for it.
+    await store.credits.grant({ tenant: 'other', amountMicros: 2 });
+  });
+  expect((await store.credits.balance('one')).availableMicros).toBe(11);
+  expect((await store.credits.balance('other')).availableMicros).toBe(12);
+  await Promise.all([close(), store.close(), lock.close()]);
+});
+
+test('no two turns on Postgres have one number', () => {
+  const numbers = Object.values(advisoryLocks);
+  expect(new Set(numbers).size).toBe(numbers.length);
 });
 
 test('a Postgres that is away is told as such, and works again when it is back', async () => {

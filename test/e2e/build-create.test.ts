@@ -6,6 +6,7 @@ import { type BuildLogItem, type CaissonEvent, newId } from '@caisson/contract';
 import { Caisson, type SandboxHandle } from '@caisson/sdk';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { testDebianBase, testImagesFolder } from '../debian-base.ts';
+import { type OtlpReceiver, pathOf, startOtlpReceiver } from '../otlp-receiver.ts';
 import { caissonBin, type ServerProcess, startServerProcess } from '../server-process.ts';
 import { slowness } from '../slowness.ts';
 
@@ -17,13 +18,16 @@ describe.runIf(isRoot)('a create that builds', patience, () => {
   const folder = mkdtempSync(join(tmpdir(), 'caisson-build-'));
   let server: ServerProcess;
   let caisson: Caisson;
+  let collector: OtlpReceiver;
 
   const start = async () => {
-    server = await startServerProcess(folder, { drivers: ['oci'] });
+    const more = ['--otlp-endpoint', collector.endpoint];
+    server = await startServerProcess(folder, { drivers: ['oci'], more });
     caisson = new Caisson({ baseUrl: server.url });
   };
 
   beforeAll(async () => {
+    collector = await startOtlpReceiver();
     await testDebianBase();
     copyImages(join(folder, 'images'));
     await start();
@@ -32,6 +36,7 @@ describe.runIf(isRoot)('a create that builds', patience, () => {
   afterAll(async () => {
     for await (const sandbox of caisson.sandboxes.list()) await sandbox.destroy();
     await server.stop();
+    collector.close();
     rmSync(folder, { recursive: true, force: true });
   }, patience.timeout);
 
@@ -75,6 +80,10 @@ describe.runIf(isRoot)('a create that builds', patience, () => {
       for await (const item of caisson.builds.follow(build.id)) log.push(item);
       expect(log.map(({ text }) => text)).toContain('made it\n');
       expect(log.at(-1)).toMatchObject({ kind: 'ended', outcome: 'succeeded' });
+
+      const steps = ['build.room', 'guest.step'].map((name) => () => pathOf(collector.spans, name));
+      for (const path of steps)
+        await expect.poll(path, patience).toEqual(['sandbox.create', 'build', 'build.job', expect.any(String)]);
 
       const same = await caisson.sandboxes.create({ spec, waitSeconds: 100 });
       expect(await statesOf(same)).toEqual(['requested', 'provisioning', 'ready']);

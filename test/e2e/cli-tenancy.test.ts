@@ -37,6 +37,8 @@ test('what was paid is shown, exported as CSV and JSON, and every command left a
   const { id } = await world.json<{ id: string }>(['create', '--profile', 'blank']);
   expect((await world.run(['credits', 'show'])).out).toMatch(/available +11\.000001\nheld +1\n/);
   await world.json(['destroy', id]);
+  expect((await world.run(['credits', 'off'])).out).toMatch(/switched off/);
+  expect((await world.run(['credits', 'on'])).out).toMatch(/^tenant +local\navailable/);
   expect((await world.run(['credits', 'history'])).out).toMatch(/release .* available .*sbx[\s\S]*a gift/);
   const csv = (await world.run(['usage', 'export', '--csv'])).out.trim().split('\n');
   expect(csv[0]).toMatch(/^position,id,tenant,/);
@@ -46,5 +48,9 @@ test('what was paid is shown, exported as CSV and JSON, and every command left a
     .trim()
     .split('\n')
     .map((line) => JSON.parse(line).action);
-  expect(actions).toEqual(['principal.set', 'quota.set', 'credits.add', 'sandbox.create', 'sandbox.destroy']);
+  const switched = ['credits.switch', 'credits.switch'];
+  expect(actions).toEqual([
+    ...['principal.set', 'quota.set', 'credits.add', 'sandbox.create', 'sandbox.destroy'],
+    ...switched,
+  ]);
 });

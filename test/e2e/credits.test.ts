@@ -85,6 +85,20 @@ test('a tenant without credits is without limit; the first grant limits what com
   expect((await as('free', 'DELETE', `/v1/sandboxes/${before.id}`)).status).toBe(200);
 });
 
+test('credits that are switched off refuse nothing and give back what is held; only the operator switches', async () => {
+  await newTenant('spared', 2_000_000);
+  expect((await as('spared', 'POST', '/v1/sandboxes', { spec })).body.code).toBe('insufficient_credits');
+  expect((await as('spared', 'PUT', '/v1/credits/switch', { on: false })).status).toBe(403);
+  const { body: off } = await operator('PUT', '/v1/credits/switch', { tenant: 'spared', on: false });
+  expect(off).toMatchObject({ off: true, limited: false, availableMicros: 2_000_000 });
+  expect((await as('spared', 'POST', '/v1/sandboxes', { spec })).status).toBe(201);
+  await operator('POST', '/v1/credits', { tenant: 'spared', amountMicros: 4_000_000 });
+  const { body: on } = await operator('PUT', '/v1/credits/switch', { tenant: 'spared', on: true });
+  expect(on).toMatchObject({ off: false, limited: true });
+  // An hour of it is set aside at once.
+  expect(on.heldMicros).toBeGreaterThan(2_900_000);
+});
+
 test('a tenant cannot give itself credits, nor see those of others', async () => {
   await newTenant('thief', 1);
   const grab = await as('thief', 'POST', '/v1/credits', { amountMicros: 1_000_000 });

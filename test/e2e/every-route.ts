@@ -123,6 +123,7 @@ export const decisions: Record<RouteName, Decision> = {
   'audit.export': own('admin'),
   'credits.show': own('read'),
   'credits.add': operator,
+  'credits.switch': operator,
   'credits.history': own('manage'),
   'credits.usage': own('manage'),
   'credits.export': own('manage'),

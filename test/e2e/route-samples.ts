@@ -111,6 +111,7 @@ export const routeSamples: Record<RouteName, Sample> = {
   'audit.export': () => ({ path: '/v1/audit/export' }),
   'credits.show': () => ({ path: '/v1/credits' }),
   'credits.add': () => ({ path: '/v1/credits', body: { amountMicros: 1 } }),
+  'credits.switch': () => ({ path: '/v1/credits/switch', body: { on: true } }),
   'credits.history': () => ({ path: '/v1/credits/history' }),
   'credits.usage': () => ({ path: '/v1/credits/usage' }),
   'credits.export': () => ({ path: '/v1/credits/usage/export' }),

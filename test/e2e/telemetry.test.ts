@@ -1,34 +1,23 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { healthNames } from '@caisson/contract';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type OtlpReceiver, startOtlpReceiver } from '../otlp-receiver.ts';
+import { slowness } from '../slowness.ts';
 import { GuestDriver } from './guest-driver.ts';
 import { call, type TestServer, testServer } from './server.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 
-interface SentSpan {
-  readonly name: string;
-  readonly traceId: string;
-  readonly spanId: string;
-  readonly parentSpanId?: string;
-}
-
-const spans: SentSpan[] = [];
-const collector = createServer(async (request, response) => {
-  let body = '';
-  for await (const piece of request) body += piece;
-  for (const group of JSON.parse(body).resourceSpans) for (const scope of group.scopeSpans) spans.push(...scope.spans);
-  response.end('{}');
-});
+/** A port on which nobody listens for HTTP. */
+const refusing = 9;
 const driver = new GuestDriver();
 let server: TestServer;
+let collector: OtlpReceiver;
 beforeAll(async () => {
-  await new Promise<void>((resolve) => collector.listen(0, '127.0.0.1', resolve));
-  const endpoint = `http://127.0.0.1:${(collector.address() as AddressInfo).port}`;
-  server = await testServer({ traces: { endpoint }, drivers: [driver] });
+  collector = await startOtlpReceiver();
+  const { endpoint } = collector;
+  server = await testServer({ traces: { endpoint }, drivers: [driver], sinks: { open: ['127.0.0.1'] } });
 });
 afterAll(async () => {
   await server.close();
@@ -49,7 +38,7 @@ async function make(headers: Record<string, string> = {}): Promise<string> {
 test('a request is one trace from the route to the driver and to the guest, below what the client said', async () => {
   const id = await make({ traceparent });
   await call(server.url, 'POST', `/v1/sandboxes/${id}/exec`, { body: { command: ['true'] }, headers: { traceparent } });
-  const own = () => spans.filter(({ traceId }) => traceId === parent.trace);
+  const own = () => collector.spans.filter(({ traceId }) => traceId === parent.trace);
   const wanted = ['sandbox.create', 'create', 'prepare', 'launch', 'process.exec', 'guest.exec'];
   await expect
     .poll(() => wanted.filter((name) => !own().some((span) => span.name === name)), { timeout: 30_000 })
@@ -61,14 +50,61 @@ test('a request is one trace from the route to the driver and to the guest, belo
   expect(wanted.map(above)).toEqual([parent.span, 'sandbox.create', 'create', 'create', parent.span, 'process.exec']);
 });
 
-test('every number of the dashboard is one that the server tells', async () => {
+/** Names of metrics in a text, as they are exposed: without what Prometheus adds to histograms. */
+const metricNames = (text: string) =>
+  new Set([...text.matchAll(/caisson_\w+/g)].map(([name]) => name.replace(/_(bucket|count|sum)$/, '')));
+const isOfProcess = (name: string) => /^caisson_(process|nodejs)_/.test(name);
+
+test('the page, the dashboard and the server name the same numbers', async () => {
   await make();
   // What has not happened yet has no row of its own; its name is there all the same.
   const told = await (await fetch(`${server.url}/metrics`)).text();
-  const dashboard = readFileSync(join(root, 'docs', 'grafana', 'caisson.json'), 'utf8');
-  const names = new Set([...dashboard.matchAll(/caisson_\w+/g)].map(([name]) => name.replace(/_(bucket|count)$/, '')));
-  expect(names.size).toBeGreaterThan(15);
-  expect([...names].filter((name) => !told.includes(`# TYPE ${name} `))).toEqual([]);
+  const exposed = new Set([...told.matchAll(/^# TYPE (\w+) /gm)].map(([, name = '']) => name));
+  const ours = [...exposed].filter((name) => !isOfProcess(name));
+  expect(ours.length).toBeGreaterThan(40);
+  const dashboard = metricNames(readFileSync(join(root, 'docs', 'grafana', 'caisson.json'), 'utf8'));
+  const page = metricNames(readFileSync(join(root, 'docs', 'telemetry.md'), 'utf8'));
+  const runbooks = join(root, 'docs', 'runbooks');
+  const inRunbooks = metricNames(
+    readdirSync(runbooks)
+      .map((name) => readFileSync(join(runbooks, name), 'utf8'))
+      .join(),
+  );
+  for (const named of [dashboard, inRunbooks]) expect([...named].filter((name) => !exposed.has(name))).toEqual([]);
+  expect([...page].filter((name) => !exposed.has(name) && !isOfProcess(name))).toEqual([]);
+  expect(ours.filter((name) => !page.has(name))).toEqual([]);
+  expect(ours.filter((name) => !dashboard.has(name))).toEqual([]);
+});
+
+test('credits, quotas, leases, webhooks and the audit log are told in numbers', async () => {
+  const value = async (name: string) => {
+    const told = await (await fetch(`${server.url}/metrics`)).text();
+    return Number(
+      told
+        .split('\n')
+        .find((line) => line.startsWith(`${name} `))
+        ?.slice(name.length + 1) ?? Number.NaN,
+    );
+  };
+  const api = (method: string, path: string, body: object) => call(server.url, method, path, { body });
+  const begun = await value('caisson_credit_movements{kind="grant"}');
+  await api('POST', '/v1/credits', { tenant: 'payer', amountMicros: 70 });
+  await api('PUT', '/v1/credits/switch', { tenant: 'payer', on: false });
+  expect(await value('caisson_credit_movements{kind="grant"}')).toBe(begun + 1);
+  expect(await value('caisson_credit_micros{account="available"}')).toBe(70);
+  expect(await value('caisson_credit_tenants{standing="off"}')).toBe(1);
+  await api('PUT', '/v1/quota', { tenant: 'full', limits: { sandboxes: 0 } });
+  expect(await value('caisson_quotas_full{resource="sandboxes"}')).toBe(1);
+  await api('POST', '/v1/webhooks', { url: `http://127.0.0.1:${refusing}/` });
+  const id = await make();
+  const extension = await api('POST', `/v1/sandboxes/${id}/extend`, { seconds: 10_000_000 });
+  expect(await value(`caisson_refusals_total{code="${extension.body.code}"}`)).toBeGreaterThan(0);
+  expect(await value('caisson_lease_changes_total{change="extension-refused"}')).toBe(1);
+  const failed = () => value('caisson_webhook_deliveries_total{outcome="failed"}');
+  await expect.poll(failed, { timeout: 10_000 * slowness }).toBeGreaterThan(0);
+  await expect.poll(() => value('caisson_webhook_held'), { timeout: 10_000 * slowness }).toBeGreaterThan(0);
+  expect(await value('caisson_webhook_oldest_seconds')).toBeGreaterThanOrEqual(0);
+  await expect.poll(() => value('caisson_audit_lines'), { timeout: 10_000 * slowness }).toBeGreaterThan(3);
 });
 
 test('what a create took is told by phase and driver, and a failure by its code', async () => {

@@ -65,7 +65,7 @@ export const serverArrows: Record<string, readonly string[]> = {
     'turns',
     'network',
   ],
-  builds: ['images', 'store', 'tenancy', 'events'],
+  builds: ['images', 'store', 'tenancy', 'events', 'telemetry'],
   'snapshot-content': ['sandbox', 'tenancy', 'routing', 'images', 'drivers', 'storage', 'store', 'profiles'],
   network: ['store', 'tenancy', 'events', 'drivers', 'telemetry'],
   preview: ['sandbox', 'store', 'tenancy', 'telemetry'],

@@ -26,6 +26,11 @@ export class Credits {
     return this.#connection.call('credits.add', { body: grant, ...options });
   }
 
+  /** For the operator: whether a tenant pays from now on. Its balance stays, and what it uses is told as ever. */
+  switch(wanted: CallInput<'credits.switch'>['body'], options: CallOptions = {}): Promise<CreditBalance> {
+    return this.#connection.call('credits.switch', { body: wanted, ...options });
+  }
+
   /** Every movement, newest first. */
   history(
     options: TenantChoice & { readonly sandbox?: string | undefined } = {},

@@ -143,7 +143,7 @@ export type { RestoreRequest, SnapshotFilter, Snapshots } from './snapshots.ts';
 export type { PrincipalChange, QuotaChange, Tenancy, TenantChoice } from './tenancy.ts';
 export type { RunToolOptions, Tools } from './tools.ts';
 export { type Bytes, type CaissonOptions, defaultBaseUrl, type Fetch, type FetchAnswer } from './transport.ts';
-export { type VerifyOptions, verifyWebhook } from './verify-webhook.ts';
+export { type VerifyOptions, verifyDelivery, verifyWebhook } from './verify-webhook.ts';
 export type { WebSocketFactory, WebSocketLike } from './web-socket.ts';
 export type { NewWebhook, WebhookListOptions, Webhooks, WebhookWithSecret } from './webhooks.ts';
 export type { WrittenEnd, WrittenOptions } from './written-output.ts';

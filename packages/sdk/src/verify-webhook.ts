@@ -16,8 +16,19 @@ export async function verifyWebhook(
   secret: string,
   headers: Fields,
   body: string,
-  { toleranceSeconds = 300, now = Date.now() }: VerifyOptions = {},
+  options: VerifyOptions = {},
 ): Promise<CaissonEvent> {
+  await verifyDelivery(secret, headers, body, options);
+  return eventOf(body);
+}
+
+/** The same of anything that the server signs, such as batches of the usage hook: throws unless this secret signed it. */
+export async function verifyDelivery(
+  secret: string,
+  headers: Fields,
+  body: string,
+  { toleranceSeconds = 300, now = Date.now() }: VerifyOptions = {},
+): Promise<void> {
   const [id, timestamp, signatures] = ['webhook-id', 'webhook-timestamp', 'webhook-signature'].map((name) =>
     field(headers, name),
   );
@@ -30,7 +41,7 @@ export async function verifyWebhook(
   const content = encoder.encode(`${id}.${timestamp}.${body}`);
   for (const one of signatures.split(' ').slice(0, 10)) {
     const signature = one.startsWith('v1,') ? bytesOf(one.slice(3)) : undefined;
-    if (signature && (await crypto.subtle.verify('HMAC', key, signature, content))) return eventOf(body);
+    if (signature && (await crypto.subtle.verify('HMAC', key, signature, content))) return;
   }
   throw refused('its signature is not of this secret');
 }

@@ -56,12 +56,12 @@ import { openSecrets } from './secret-parts.ts';
 import { Archives } from './snapshot-content/archives.ts';
 import { Diffs } from './snapshot-content/diffs.ts';
 import { openStore, type Store } from './store/store.ts';
-import { Metrics, type StorageNumbers } from './telemetry/metrics.ts';
+import type { Metrics, StorageNumbers } from './telemetry/metrics.ts';
 import type { Spans } from './telemetry/spans.ts';
-import { openTracing } from './telemetry-parts.ts';
+import { openMetrics, openTracing } from './telemetry-parts.ts';
 import { Keys } from './tenancy/keys.ts';
 import { Tenancy } from './tenancy/tenancy.ts';
-import { openSinks, type Sinks } from './webhook-parts.ts';
+import { openSinks, openUsagePoster, type Sinks } from './webhook-parts.ts';
 import type { Webhooks } from './webhooks/webhooks.ts';
 
 export type { ControlPlaneOptions } from './plane-options.ts';
@@ -203,6 +203,7 @@ async function assemble(
   const sources = options.sources ?? openSources(brings, options.sourceSettings ?? {});
   const builds = new Builds({
     store,
+    spans,
     context: sources && ((request) => sources.context(request)),
     ...options.builds,
     warn: (error, what) => options.log?.warn({ err: error }, what),
@@ -248,11 +249,15 @@ async function assemble(
   const snapshots = new Snapshots(work, sandboxes);
   const expiry = new Expiry({
     ...{ work, runner, profiles, snapshots, idle },
-    failed: ({ sandbox, why }, error) =>
-      options.log?.warn({ sandbox: sandbox.id, why, err: error }, 'a lease could not be ended; it is tried again'),
+    failed: ({ sandbox, why }, error) => {
+      metrics.service.leaseChanged('failed');
+      options.log?.warn({ sandbox: sandbox.id, why, err: error }, 'a lease could not be ended; it is tried again');
+    },
+    ended: ({ why }, lateMs) => metrics.service.leaseEnded(why, lateMs),
   });
   undo.push(() => expiry.close());
-  const leases = new Leases({ store, sandboxes, keeper: expiry.keeper });
+  const extended = (granted: boolean) => metrics.service.leaseChanged(granted ? 'extended' : 'extension-refused');
+  const leases = new Leases({ store, sandboxes, keeper: expiry.keeper, extended });
   const tools = new Tools({
     work,
     sandboxes,
@@ -270,21 +275,14 @@ async function assemble(
     driver.onEnded = (key) => void reconciler.look(key).catch(() => {});
   }
   const storageRoom = async () => filesystems?.room.health();
-  const metrics = new Metrics({
-    sandboxesByState: () => store.sandboxes.countByState(),
-    jobsByState: () => store.jobs.countByState(),
-    operations: () => runner.count,
-    storage: storageRoom,
-    pools: () => pools.show(),
-    links: () => egress.gates.count,
-    egress: () => journal.counted,
-    droppedSpans: () => tracing.droppedSpans(),
-    routes: () => router.numbers(),
-  });
-  spans.listen((span) => metrics.span(span));
-  store.onEvent((event) => metrics.event(event.type));
+  const numbers = { store, runner, pools, egress, journal, tracing, router, audit, storageRoom };
+  const isUsageTold = options.usageHook !== undefined;
+  const metrics = openMetrics({ ...numbers, isUsageTold, webhooks: () => sinks.numbers() });
   const usage = new SandboxesInUse(sandboxes, guests);
-  const sinks = openSinks(store, vault, options.sinks ?? {}, { version: options.version, log: options.log });
+  const sinks = openSinks(store, vault, options.sinks ?? {}, {
+    ...{ version: options.version, log: options.log },
+    tried: (outcome, ageMs) => metrics.service.delivery(outcome, ageMs),
+  });
   undo.push(() => sinks.close());
   const doctor = () => checkAll({ store, drivers, folder: folder.path, filesystems, vault, builders, builder });
   const { version } = options;
@@ -317,7 +315,7 @@ async function assemble(
   undo.push(() => settlement.stop());
   settlement.start();
   if (options.usageHook) {
-    const hook = new UsageHook(store, options.usageHook, warn);
+    const hook = new UsageHook(store, openUsagePoster(options.usageHook, options.sinks ?? {}, version), warn);
     undo.push(() => hook.close());
     hook.start();
   }
@@ -353,7 +351,7 @@ async function assemble(
     keys,
     tenancy: new Tenancy(store, keys),
     audit,
-    credits: new Credits(store),
+    credits: new Credits(store, settlement),
     settlement,
     metrics,
     spans,

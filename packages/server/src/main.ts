@@ -30,6 +30,8 @@ export interface ServerOptions extends ControlPlaneOptions {
   readonly previewProxies?: readonly string[] | undefined;
   readonly destroyOnExit: boolean;
   readonly logLevel: string;
+  /** The descriptor that the log goes to; standard error when absent. */
+  readonly logFd?: number | undefined;
   /** How long a shutdown waits for what runs. */
   readonly shutdownSeconds?: number | undefined;
   readonly reconcileSeconds?: number | undefined;
@@ -47,7 +49,7 @@ export interface RunningServer {
 
 /** The only wiring, with `control-plane.ts`: every part is made here and given what it needs. */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
-  const log = createLogger(options.logLevel);
+  const log = createLogger(options.logLevel, options.logFd);
   // Whatever the server writes, its socket included, is its user's alone from the first moment.
   process.umask(0o077);
   const folder = DataFolder.open(options.dataFolder);

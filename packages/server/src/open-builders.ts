@@ -14,7 +14,7 @@ export interface NativeBuilderWiring {
   readonly subjects: RoomSubjects;
   readonly gates: Pick<EgressGates, 'forget'>;
   readonly runner: Pick<Runner, 'whileIdle'>;
-  readonly work: Pick<WorkContext, 'deadlines' | 'installation'>;
+  readonly work: Pick<WorkContext, 'deadlines' | 'installation' | 'spans'>;
   readonly limits?: Partial<StepLimits> | undefined;
 }
 
@@ -25,8 +25,8 @@ export function openNativeBuilder(
   const { filesystems, drivers, subjects, gates, runner, limits } = wiring;
   const driver = drivers.find(({ capabilities }) => capabilities.storage === 'ours' && capabilities.guest);
   if (!filesystems || !driver) return undefined;
-  const { deadlines, installation } = wiring.work;
+  const { deadlines, installation, spans } = wiring.work;
   const { storage, images } = filesystems;
-  const rooms = new BuildRooms({ storage, driver, subjects, gates, runner, deadlines, installation });
+  const rooms = new BuildRooms({ storage, driver, subjects, gates, runner, deadlines, installation, spans });
   return { builder: new NativeBuilder({ images, rooms, limits }), close: () => rooms.close() };
 }

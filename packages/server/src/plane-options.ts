@@ -1,5 +1,4 @@
 import type { Engines } from './backends.ts';
-import type { UsageHookOptions } from './credits/usage-hook.ts';
 import type { Driver } from './drivers/driver.ts';
 import type { Builder } from './images/builders/builder.ts';
 import type { CollectLimits } from './images/collect.ts';
@@ -14,7 +13,7 @@ import type { StorageWanted } from './storage-choice.ts';
 import type { Limits } from './store/limits.ts';
 import type { Logger } from './telemetry/log.ts';
 import type { TraceSettings } from './telemetry-parts.ts';
-import type { SinkSettings } from './webhook-parts.ts';
+import type { SinkSettings, UsageHookOptions } from './webhook-parts.ts';
 
 /** What a server is made with, besides where it listens. */
 export interface ControlPlaneOptions {

@@ -1,10 +1,13 @@
 import { statfs } from 'node:fs/promises';
 import { totalmem } from 'node:os';
 import type { ControlPlane } from './control-plane.ts';
+import type { Journal } from './network/journal.ts';
 import type { Heartbeat } from './sandbox/heartbeat.ts';
 import { HealthWatch } from './telemetry/health.ts';
 import type { Logger } from './telemetry/log.ts';
+import { Metrics } from './telemetry/metrics.ts';
 import { OtlpExporter } from './telemetry/otlp.ts';
+import type { WebhookNumbers } from './telemetry/service-metrics.ts';
 import { Spans } from './telemetry/spans.ts';
 
 export interface TraceSettings {
@@ -26,7 +29,8 @@ export function openTracing(
 ): Tracing {
   const spans = new Spans();
   if (endpoint === undefined) return { spans, droppedSpans: () => 0, close: async () => {} };
-  const onTrouble = (why: string) => log?.warn({ endpoint, why }, 'traces cannot be sent');
+  const { host } = new URL(endpoint);
+  const onTrouble = (why: string) => log?.warn({ collector: host, why }, 'traces cannot be sent');
   const exporter = new OtlpExporter({ endpoint, headers, service, onTrouble });
   spans.trace(exporter.take);
   return { spans, droppedSpans: () => exporter.dropped, close: () => exporter.close() };
@@ -53,4 +57,44 @@ export function openHealth(
     reconciledSecondsAgo: () => heartbeat.secondsAgo,
     jobs: () => store.jobs.trouble(),
   });
+}
+
+type Measured = Pick<ControlPlane, 'store' | 'runner' | 'pools' | 'egress' | 'router' | 'audit' | 'storageRoom'>;
+
+/** Every number that the server tells, from where each is known. */
+export function openMetrics(
+  parts: Measured & {
+    readonly journal: Journal;
+    readonly tracing: Tracing;
+    /** Whether somebody is told of what was used. */
+    readonly isUsageTold: boolean;
+    webhooks(): WebhookNumbers;
+  },
+): Metrics {
+  const { store, runner, pools, egress, router, audit, journal, tracing, isUsageTold } = parts;
+  const metrics = new Metrics({
+    sandboxesByState: () => store.sandboxes.countByState(),
+    jobsByState: () => store.jobs.countByState(),
+    operations: () => runner.count,
+    storage: parts.storageRoom,
+    pools: () => pools.show(),
+    links: () => egress.gates.count,
+    egress: () => journal.counted,
+    droppedSpans: () => tracing.droppedSpans(),
+    routes: () => router.numbers(),
+    service: {
+      credits: () => store.numbers.credits(),
+      movements: () => store.numbers.movements(),
+      untoldUsage: async () => (isUsageTold ? store.numbers.untoldUsage() : undefined),
+      dueLeases: () => store.numbers.dueLeases(),
+      quotas: () => store.numbers.quotas(),
+      audit: () => audit.numbers,
+      webhooks: () => parts.webhooks(),
+    },
+  });
+  // From here on they are counted; a database that is away now is asked when somebody looks.
+  void store.numbers.movements().catch(() => {});
+  tracing.spans.listen((span) => metrics.span(span));
+  store.onEvent((event) => metrics.event(event.type));
+  return metrics;
 }

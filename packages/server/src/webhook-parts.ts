@@ -9,7 +9,9 @@ import { readRoots } from './open-egress.ts';
 import type { Store } from './store/store.ts';
 import type { Logger } from './telemetry/log.ts';
 import { Deliveries, type DeliveriesOptions } from './webhooks/deliveries.ts';
-import { Reach } from './webhooks/reach.ts';
+import { OperatorReach, Reach } from './webhooks/reach.ts';
+import { isWebhookSecret } from './webhooks/signature.ts';
+import { SignedPoster } from './webhooks/signed-poster.ts';
 import { Webhooks } from './webhooks/webhooks.ts';
 
 /** What the operator of a server says of where events go. */
@@ -27,6 +29,8 @@ export interface SinkSettings {
 
 export interface Sinks {
   readonly webhooks: Webhooks;
+  /** How webhooks do. */
+  readonly numbers: () => Deliveries['numbers'];
   /** Deliveries begin. */
   open(): Promise<void>;
   close(): Promise<void>;
@@ -37,7 +41,7 @@ export function openSinks(
   store: Store,
   vault: Vault,
   settings: SinkSettings,
-  options: { readonly version: string; readonly log?: Pick<Logger, 'warn'> | undefined },
+  options: Pick<DeliveriesOptions, 'version' | 'log' | 'tried'>,
 ): Sinks {
   const reach = openReach(settings);
   const trust = new Trust(readRoots('--webhook-roots', settings.rootsFile));
@@ -46,6 +50,7 @@ export function openSinks(
   const stopListening = file ? store.onEvent(({ position }) => file.heard(position)) : () => {};
   return {
     webhooks: new Webhooks({ store, vault, reach, deliveries }),
+    numbers: () => deliveries.numbers,
     async open() {
       file?.start();
       await deliveries.open();
@@ -55,6 +60,30 @@ export function openSinks(
       await Promise.all([file?.stop(), deliveries.close()]);
     },
   };
+}
+
+export interface UsageHookOptions {
+  readonly url: string;
+  /** Shared with the receiver: `whsec_` and base64, as those of webhooks are. */
+  readonly secret: string;
+}
+
+/** Takes what was used to where the operator wants it, the way events go to webhooks. */
+export function openUsagePoster(options: UsageHookOptions, settings: SinkSettings, version: string): SignedPoster {
+  const { url, secret } = options;
+  const isHttp = URL.canParse(url) && /^https?:$/.test(new URL(url).protocol);
+  if (!isHttp) throw new CaissonError('request_invalid', 'the usage hook must be an http or https URL');
+  if (!isWebhookSecret(secret))
+    throw new CaissonError(
+      'request_invalid',
+      'the secret of the usage hook must be `whsec_` and base64 of 24 bytes or more',
+      {
+        hint: 'Set CAISSON_USAGE_HOOK_SECRET to the output of `echo whsec_$(openssl rand -base64 32)`.',
+      },
+    );
+  const reach = new OperatorReach(settings.resolver ?? new MachineResolver());
+  const trust = new Trust(readRoots('--webhook-roots', settings.rootsFile));
+  return new SignedPoster({ url, reach, trust, version, secrets: () => [secret], sockets: 1 });
 }
 
 /** From the beginning of the log: the file is a whole record. What fails is tried for as long as it takes. */

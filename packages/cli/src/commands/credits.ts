@@ -55,6 +55,19 @@ export function addCredits(parent: Command, context: CommandContext): void {
       context.screen.result(balance, () => balanceText(balance));
     });
 
+  for (const [name, on] of [
+    ['off', false],
+    ['on', true],
+  ] as const) {
+    const what = on ? 'a tenant pays again' : 'a tenant pays nothing and is refused nothing; its usage is told as ever';
+    ofTenant(credits.command(name).description(what)).action(async (options: OfTenant) => {
+      const { tenant } = options;
+      const wanted = { on, ...(tenant === undefined ? {} : { tenant }) };
+      const balance = await (await context.connect(options)).credits.switch(wanted);
+      context.screen.result(balance, () => balanceText(balance));
+    });
+  }
+
   ofTenant(credits.command('history').description('every movement, newest first'))
     .option('--sandbox <id>', 'of one sandbox')
     .option('--limit <count>', 'how many', parseCount, 50)

@@ -132,7 +132,8 @@ async function serve(options: ServeOptions, { invocation, screen }: CommandConte
   const { version } = await import('../version.ts');
   const { startServer } = await import('@caisson/server');
   const asked = signalled();
-  const databaseUrl = options.database ?? (env.CAISSON_DATABASE_URL || undefined);
+  const givenDatabase = take(env, 'CAISSON_DATABASE_URL');
+  const databaseUrl = options.database ?? givenDatabase;
   const server = await startServer({
     dataFolder: localPlace(options.data, env).folder,
     listen: (options.listen ?? []).map(withHost),
@@ -161,7 +162,7 @@ async function serve(options: ServeOptions, { invocation, screen }: CommandConte
       endpoint:
         options.otlpEndpoint ??
         (env.OTEL_EXPORTER_OTLP_ENDPOINT ? parseUrl(env.OTEL_EXPORTER_OTLP_ENDPOINT) : undefined),
-      headers: headersIn(env.OTEL_EXPORTER_OTLP_HEADERS),
+      headers: headersIn(take(env, 'OTEL_EXPORTER_OTLP_HEADERS')),
     },
     registries: {
       registries: options.registry ?? namesIn(env.CAISSON_REGISTRIES),

@@ -10,9 +10,10 @@ export function creditText(micros: number): string {
 }
 
 export function balanceText(balance: CreditBalance): string {
-  if (!balance.limited) return `${balance.tenant} is without limit: nobody gave it credits`;
+  if (!balance.limited && !balance.off) return `${balance.tenant} is without limit: nobody gave it credits`;
   return pairs([
     ['tenant', balance.tenant],
+    ...(balance.off ? ([['credits', 'switched off: it pays nothing']] as const) : []),
     ['available', creditText(balance.availableMicros)],
     ['held', creditText(balance.heldMicros)],
     ['used', creditText(balance.usedMicros)],

@@ -29,7 +29,10 @@ export type CreditKind = (typeof creditKinds)[number];
 
 export const creditBalanceSchema = z.object({
   tenant: nameSchema,
-  limited: z.boolean().describe('false where nobody ever gave credits: nothing is counted, nothing is refused'),
+  limited: z
+    .boolean()
+    .describe('false where nobody ever gave credits, and while they are switched off: nothing is refused'),
+  off: z.boolean().describe('switched off: nothing is set aside or charged, and what is used is told as ever'),
   availableMicros: micros,
   heldMicros: micros.describe('set aside for sandboxes that live'),
   usedMicros: micros,
@@ -107,6 +110,15 @@ export const creditRoutes = {
         .optional()
         .describe('such as the number of an invoice: a second one of the same changes nothing'),
     }),
+    responses: { 200: creditBalanceSchema },
+  }),
+  'credits.switch': route({
+    method: 'PUT',
+    path: '/v1/credits/switch',
+    summary: 'Whether a tenant pays from now on; its balance stays, and what it uses is told. For the operator',
+    tag,
+    scope: 'admin',
+    body: z.strictObject({ ...ofTenant, on: z.boolean() }),
     responses: { 200: creditBalanceSchema },
   }),
   'credits.history': route({

@@ -25,6 +25,11 @@ export const buildJobSchema = z.strictObject({
   blueprint: workspaceBlueprintSchema.describe('what the plan was made of; names the credentials of its sources'),
   rules: networkRulesSchema.describe('what the steps may reach'),
   requestedAt: z.iso.datetime(),
+  traceparent: z
+    .string()
+    .regex(/^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/)
+    .optional()
+    .describe('where in a trace it was asked for; the build goes on there'),
 });
 
 export type BuildJob = z.infer<typeof buildJobSchema>;

@@ -9,6 +9,8 @@ export const creditHandlers: Handlers<keyof typeof creditRoutes> = {
 
   'credits.add': async ({ credits }, { caller, body }) => ok(await credits.add(caller, body)),
 
+  'credits.switch': async ({ credits }, { caller, body }) => ok(await credits.switch(caller, body)),
+
   'credits.history': async ({ credits }, { caller, query }) => {
     const { after, limit, tenant, sandbox } = query;
     if (after !== undefined && position(after) === 0) throw new CaissonError('cursor_invalid');

@@ -79,6 +79,7 @@ export function createHttp(context: ApiContext, options: HttpOptions): FastifyIn
   app.setErrorHandler((error, request, reply) => {
     const problem = translate(error, log, request.id);
     const name = request.routeOptions.config.route as RouteName | undefined;
+    context.metrics.service.refused(problem.code);
     auditProblem(context.audit, listener, name, name && routes[name], request, problem);
     return sendProblem(reply, request, problem);
   });

@@ -46,6 +46,8 @@ export class Audit {
   /** Lines that had no room in memory are in the files alone. */
   #hasMoreInFile = false;
   #closed = false;
+  #written = 0;
+  #failures = 0;
 
   constructor(store: Pick<Store, 'audit'>, spool: Spool, waiting = maxWaiting) {
     this.#store = store;
@@ -58,6 +60,12 @@ export class Audit {
     const left = this.#spool.left();
     if (left.length > 0) await this.#store.audit.insert(left);
     this.#spool.clear();
+  }
+
+  /** What waits for the store, what it took since the start, and how often it did not. */
+  get numbers(): { readonly waiting: number; readonly written: number; readonly failures: number } {
+    const waiting = this.#waiting.length + (this.#batch?.rows.length ?? 0);
+    return { waiting, written: this.#written, failures: this.#failures };
   }
 
   /** Done or refused by somebody we know. */
@@ -158,8 +166,10 @@ export class Audit {
       this.#hasMoreInFile = false;
       drop();
     } catch {
+      this.#failures += 1;
       return false;
     }
+    this.#written += rows.length;
     this.#batch = undefined;
     return true;
   }

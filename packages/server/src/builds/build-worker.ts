@@ -3,6 +3,8 @@ import type { Builder } from '../images/builders/builder.ts';
 import type { HeldBuild } from '../store/builds.ts';
 import type { Job } from '../store/jobs.ts';
 import type { Store } from '../store/store.ts';
+import { Spans } from '../telemetry/spans.ts';
+import { readTraceParent } from '../telemetry/trace-parent.ts';
 import { type MakeContext, needsContext } from './build-context.ts';
 import { buildError } from './build-error.ts';
 import { BuildJournal, type JournalBounds } from './build-journal.ts';
@@ -25,6 +27,8 @@ export interface BuildWorkerOptions {
   /** Something of a build was written, or it ended. */
   readonly onChange?: ((build: Id<'build'>) => void) | undefined;
   readonly warn?: ((error: unknown, what: string) => void) | undefined;
+  /** Where it is told what each build took. */
+  readonly spans?: Spans | undefined;
 }
 
 const lost = Symbol('the lease is over');
@@ -43,6 +47,7 @@ export class BuildWorker {
   readonly #running = new Map<Id<'build'>, { readonly abort: AbortController; readonly done: Promise<void> }>();
   readonly #leaseMs: number;
   readonly #beatMs: number;
+  readonly #spans: Spans;
   #timer: NodeJS.Timeout | undefined;
   #looking: Promise<void> | undefined;
   #isWoken = false;
@@ -52,6 +57,7 @@ export class BuildWorker {
     this.#options = options;
     this.#leaseMs = options.leaseMs ?? 15_000;
     this.#beatMs = options.beatMs ?? 1_000;
+    this.#spans = options.spans ?? new Spans();
   }
 
   get running(): number {
@@ -131,10 +137,15 @@ export class BuildWorker {
     let journal: BuildJournal | undefined;
     try {
       await store.builds.begin(held, this.#options.builder.name);
-      journal = await this.#journal(held);
-      const { image, materials } = await this.#build(message, journal, abort.signal);
-      await journal.end();
-      if (await store.builds.succeed(held, image, materials)) await journal.end('succeeded');
+      const begun = await this.#journal(held);
+      journal = begun;
+      const about = { build, try: job.tries, builder: this.#options.builder.name };
+      // Whoever woke this worker may have asked for another one: the message says where it belongs.
+      const entry = { parent: readTraceParent(message.traceparent) };
+      const make = () => this.#build(message, begun, abort.signal);
+      const { image, materials } = await this.#spans.run('build.job', about, make, { entry });
+      await begun.end();
+      if (await store.builds.succeed(held, image, materials)) await begun.end('succeeded');
     } catch (error) {
       await this.#failed(held, abort.signal.aborted ? abort.signal.reason : error, journal).catch((second) =>
         warn?.(second, `how the build ${build} ended cannot be written`),

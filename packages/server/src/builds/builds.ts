@@ -15,6 +15,7 @@ import type { ResolvedImagePlan } from '@caisson/workspace-composition';
 import { followLog } from '../events/follow-log.ts';
 import type { Builder } from '../images/builders/builder.ts';
 import type { Store } from '../store/store.ts';
+import { writeTraceParent } from '../telemetry/trace-parent.ts';
 import { type Caller, canSee, projectOf, requireChange } from '../tenancy/caller.ts';
 import { asThrown, cancelled } from './build-error.ts';
 import { buildKey, buildRules, sharedBuildKey } from './build-key.ts';
@@ -93,6 +94,7 @@ export class Builds {
     const rules = buildRules(blueprint, plan);
     const key = buildKey(planDigest, plan, rules, owner);
     const id = newId('build');
+    const here = this.#options.spans?.here;
     const payload = {
       version: 1,
       type: buildJobKind,
@@ -103,6 +105,7 @@ export class Builds {
       blueprint,
       rules,
       requestedAt: new Date().toISOString(),
+      ...(here ? { traceparent: writeTraceParent(here) } : {}),
     };
     const job = { kind: buildJobKind, payload, uniqueKey: sharedBuildKey(key, owner), maxTries };
     const build = await this.#store.builds.request({ id, owner, key, planDigest, plan }, job, this.#maxPerTenant);

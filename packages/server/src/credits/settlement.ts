@@ -2,8 +2,6 @@ import type { Id } from '@caisson/contract';
 import { costAhead } from '@caisson/contract';
 import type { Store } from '../store/store.ts';
 
-/** How long ahead is set aside for a sandbox. Longer keeps credits from others, shorter writes more. */
-export const holdMs = 3_600_000;
 /** How often what was used is charged. A change of state charges at once. */
 const chargeEveryMs = 900_000;
 /** How often it is looked for what is due; who is low is read each time. */
@@ -57,6 +55,11 @@ export class Settlement {
       }
       if (due.length < pageSize) return charged;
     }
+  }
+
+  /** Everything of one tenant, now: from here on it costs something else. */
+  async tenant(tenant: string, now: number = Date.now()): Promise<void> {
+    for (const sandbox of await this.#parts.store.credits.running(tenant)) await this.#settle(sandbox, now);
   }
 
   async #settle(sandbox: Id<'sandbox'>, now: number): Promise<void> {

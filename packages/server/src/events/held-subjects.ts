@@ -7,6 +7,8 @@ const longestTimerMs = 2 ** 31 - 1;
 export class HeldSubjects {
   readonly #held = new Map<string, HeldSubject>();
   readonly #resting = new Map<string, number>();
+  /** Since when each is held, as far as this server knows. */
+  readonly #since = new Map<string, number>();
   readonly #due: (subject: string) => void;
   #timer: NodeJS.Timeout | undefined;
 
@@ -16,6 +18,11 @@ export class HeldSubjects {
 
   get size(): number {
     return this.#held.size;
+  }
+
+  get since(): number | undefined {
+    const [first] = this.#since.values();
+    return first;
   }
 
   has(subject: string): boolean {
@@ -29,6 +36,7 @@ export class HeldSubjects {
   /** `isAtWork`: whoever says so goes on with it; it is not handed out. */
   add(held: HeldSubject, { isAtWork = false } = {}): void {
     this.#held.set(held.subject, held);
+    if (!this.#since.has(held.subject)) this.#since.set(held.subject, Date.now());
     if (isAtWork) return;
     this.#resting.set(held.subject, held.retryAt);
     this.#arm();
@@ -37,6 +45,7 @@ export class HeldSubjects {
   remove(subject: string): void {
     this.#held.delete(subject);
     this.#resting.delete(subject);
+    this.#since.delete(subject);
   }
 
   clear(): void {

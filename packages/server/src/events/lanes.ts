@@ -8,15 +8,22 @@ import type { CaissonEvent } from '@caisson/contract';
  */
 export class Lanes {
   readonly #lanes = new Map<string, CaissonEvent[]>();
-  readonly #positions = new Set<number>();
+  /** When each happened, in the order of their positions. */
+  readonly #positions = new Map<number, string>();
 
   get size(): number {
     return this.#positions.size;
   }
 
+  /** When the oldest happened. */
+  get since(): number | undefined {
+    const [first] = this.#positions.values();
+    return first === undefined ? undefined : Date.parse(first);
+  }
+
   /** True when it begins a lane: whoever delivers has to be told of it. */
   add(event: CaissonEvent): boolean {
-    this.#positions.add(event.position);
+    this.#positions.set(event.position, event.time);
     const lane = this.#lanes.get(event.subject);
     if (lane) lane.push(event);
     else this.#lanes.set(event.subject, [event]);
@@ -43,7 +50,7 @@ export class Lanes {
 
   /** Up to here nothing is left, where everything up to `read` has been added. */
   settled(read: number): number {
-    const [first] = this.#positions;
+    const [first] = this.#positions.keys();
     return first === undefined ? read : first - 1;
   }
 }

@@ -21,6 +21,8 @@ export interface PumpOptions {
   readonly from: number;
   readonly maxTries?: number;
   retryMs?(tries: number): number;
+  /** How each try went; `dead` follows the last one that failed. */
+  tried?(event: CaissonEvent, outcome: 'delivered' | 'failed' | 'dead'): void;
   /** An event was given up. */
   gaveUp?(event: CaissonEvent, reason: string): void;
   /** Something went wrong here, not on the other side. */
@@ -90,6 +92,16 @@ export class SinkPump {
     await Promise.all(this.#deliveries);
     await this.#advance().catch(() => {});
     await this.#options.sink.close();
+  }
+
+  /** How far it is behind what it heard of, since when the oldest waits that it has read, and how many subjects are held. */
+  get backlog(): { readonly behind: number; readonly since: number | undefined; readonly held: number } {
+    const since = [this.#lanes.since, this.#held.since].filter((time) => time !== undefined);
+    return {
+      behind: Math.max(0, this.#heard - this.#lanes.settled(this.#read)),
+      since: since.length === 0 ? undefined : Math.min(...since),
+      held: this.#held.size,
+    };
   }
 
   /** There is an event at this position, and none before it that is not in the log yet. */
@@ -227,7 +239,10 @@ export class SinkPump {
       ),
     );
     if (!written) return false;
-    if (isOver) this.#options.gaveUp?.(event, failed.error);
+    if (isOver) {
+      this.#options.tried?.(event, 'dead');
+      this.#options.gaveUp?.(event, failed.error);
+    }
     const goesOn = failed === undefined || isOver;
     this.#held.add(goesOn ? next : failed, { isAtWork: goesOn });
     return goesOn;
@@ -247,8 +262,10 @@ export class SinkPump {
   async #deliver(event: CaissonEvent): Promise<string | undefined> {
     try {
       await this.#options.sink.deliver(event, this.#abort.signal);
+      this.#options.tried?.(event, 'delivered');
       return undefined;
     } catch (error) {
+      if (!this.#abort.signal.aborted) this.#options.tried?.(event, 'failed');
       return reasonOf(error);
     }
   }

@@ -15,6 +15,8 @@ export interface LeaseParts {
   /** How long nobody has used it, as far as this server knows; 0 while somebody does. */
   idleMs(id: Id<'sandbox'>): number;
   failed?(lease: EndingLease, error: unknown): void;
+  /** It is as its terms say, so long after its time. */
+  ended?(lease: EndingLease, lateMs: number): void;
   readonly clocks?: Clocks;
 }
 
@@ -173,7 +175,10 @@ export class LeaseKeeper {
     const ending = this.#parts
       .end(lease)
       .then(
-        () => this.#pauses.forget(id),
+        () => {
+          this.#pauses.forget(id);
+          this.#parts.ended?.(lease, this.#clock.now() - lease.at);
+        },
         (error: unknown) => {
           this.#pauses.failed(id, this.#clocks.steady());
           this.#parts.failed?.(lease, error);

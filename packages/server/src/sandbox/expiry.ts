@@ -23,6 +23,7 @@ export interface ExpiryContext {
   readonly idle: Pick<Idle, 'idleMs'>;
   readonly clocks?: Clocks;
   failed?(lease: EndingLease, error: unknown): void;
+  ended?(lease: EndingLease, lateMs: number): void;
 }
 
 /**
@@ -41,13 +42,14 @@ export class Expiry {
 
   constructor(context: ExpiryContext) {
     this.#context = context;
-    const { work, idle, clocks, failed } = context;
+    const { work, idle, clocks, failed, ended } = context;
     this.keeper = new LeaseKeeper({
       store: work.store.leases,
       end: (lease) => this.#end(lease),
       idleMs: (id) => idle.idleMs(id),
       ...(clocks === undefined ? {} : { clocks }),
       ...(failed === undefined ? {} : { failed }),
+      ...(ended === undefined ? {} : { ended }),
     });
   }
 

@@ -10,6 +10,8 @@ export interface LeasesContext {
   readonly store: Store;
   readonly sandboxes: Sandboxes;
   readonly keeper: LeaseKeeper;
+  /** Whether an extension was granted. */
+  extended?(granted: boolean): void;
 }
 
 export interface ExpireRequest {
@@ -30,7 +32,12 @@ export class Leases {
     const { store, sandboxes, keeper } = this.#context;
     const seen = await sandboxes.own(caller, id);
     const end = (lease: Parameters<typeof extendedEnd>[0]) => extendedEnd(lease, seconds);
-    const sandbox = await store.leases.extend(seen.id, { idempotency, end });
+    const told = this.#context.extended;
+    const sandbox = await store.leases.extend(seen.id, { idempotency, end }).catch((error: unknown) => {
+      told?.(false);
+      throw error;
+    });
+    told?.(true);
     keeper.changed(sandbox);
     return sandbox;
   }

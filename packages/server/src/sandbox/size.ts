@@ -1,7 +1,6 @@
 import { availableParallelism } from 'node:os';
 import type { Backend, WorkspaceBlueprint } from '@caisson/contract';
-import { holdMs } from '../credits/settlement.ts';
-import type { PayTerms } from '../store/meters.ts';
+import { type PayTerms, usualHoldMs } from '../store/meters.ts';
 import type { SandboxSize } from '../store/sandbox-size.ts';
 import { withHostDefaults } from './host-defaults.ts';
 import type { WorkContext } from './work-context.ts';
@@ -14,5 +13,5 @@ export function sizeOf({ runtime }: Pick<WorkspaceBlueprint, 'runtime'>): Sandbo
 
 /** What a sandbox of this size costs on a backend, for a tenant that pays. */
 export function termsOf({ rates }: Pick<WorkContext, 'rates'>, backend: Backend, size: SandboxSize): PayTerms {
-  return { rates: rates?.(backend, size) ?? null, holdMs };
+  return { rates: rates?.(backend, size) ?? null, holdMs: usualHoldMs };
 }

@@ -8,7 +8,8 @@ import {
   maxCreditMicros,
 } from '@caisson/contract';
 import { sql } from 'kysely';
-import type { Database } from './database.ts';
+import { isSwitchedOff, switchCredits } from './credits-switch.ts';
+import type { Database, Queries } from './database.ts';
 import { retryDeadlocks } from './database-errors.ts';
 import { move, wayOf } from './ledger.ts';
 import { heldMeter, type Reading, ratesOf, readMeter } from './meters.ts';
@@ -35,9 +36,11 @@ export class CreditStore {
       .select(['credits', 'credits_held', 'credits_used', 'credits_unpaid'])
       .where('name', '=', tenant)
       .executeTakeFirst();
+    const off = await isSwitchedOff(this.#database.db, tenant);
     return {
       tenant,
-      limited: (row?.credits ?? null) !== null,
+      limited: (row?.credits ?? null) !== null && !off,
+      off,
       availableMicros: row?.credits ?? 0,
       heldMicros: row?.credits_held ?? 0,
       usedMicros: row?.credits_used ?? 0,
@@ -49,12 +52,8 @@ export class CreditStore {
   async grant({ tenant, amountMicros: amount, note, reference }: Grant, now: number = Date.now()): Promise<void> {
     await retryDeadlocks(() =>
       this.#database.db.transaction().execute(async (tx) => {
-        await tx
-          .insertInto('tenants')
-          .values({ name: tenant, live_sandboxes: 0, created_at: now, credits: 0 })
-          // The row is held from here on, so that a reference cannot come twice at once.
-          .onConflict((conflict) => conflict.column('name').doUpdateSet({ credits: sql`coalesce(tenants.credits, 0)` }))
-          .execute();
+        // So that a reference cannot come twice at once.
+        await holdTenant(tx, tenant, now);
         if (reference !== undefined) {
           const known = await tx
             .selectFrom('ledger')
@@ -81,6 +80,26 @@ export class CreditStore {
         await move(tx, { tenant, kind: 'grant', amount, note, reference }, now);
       }),
     );
+  }
+
+  /**
+   * Whether the tenant pays from now on. One that never had credits is metered from here on. The meters that run are not
+   * read by this: whoever asks for it settles each of `running` after it.
+   */
+  async switch(tenant: string, on: boolean, now: number = Date.now()): Promise<void> {
+    await retryDeadlocks(() =>
+      this.#database.db.transaction().execute(async (tx) => {
+        await holdTenant(tx, tenant, now);
+        await switchCredits(tx, tenant, on);
+      }),
+    );
+  }
+
+  /** Sandboxes of a tenant whose meters run. */
+  async running(tenant: string): Promise<Id<'sandbox'>[]> {
+    const query = this.#database.db.selectFrom('meters').select('sandbox').where('ended_at', 'is', null);
+    const rows = await query.where('tenant', '=', tenant).orderBy('sandbox').execute();
+    return rows.map(({ sandbox }) => sandbox as Id<'sandbox'>);
   }
 
   /** Newest first. */
@@ -175,4 +194,13 @@ export class CreditStore {
       return { sandbox, tenant, released: held };
     });
   }
+}
+
+/** The row of a tenant that has credits from now on, held to the end of the transaction. */
+async function holdTenant(tx: Queries, tenant: string, now: number): Promise<void> {
+  await tx
+    .insertInto('tenants')
+    .values({ name: tenant, live_sandboxes: 0, created_at: now, credits: 0 })
+    .onConflict((conflict) => conflict.column('name').doUpdateSet({ credits: sql`coalesce(tenants.credits, 0)` }))
+    .execute();
 }

@@ -1,9 +1,8 @@
 import { CaissonError } from '@caisson/contract';
 import pg from 'pg';
+import { advisoryLocks } from './advisory-locks.ts';
 import { translateDatabaseError } from './database-errors.ts';
 
-/** The number under which a server holds its database; any other would do. */
-const lockNumber = 7_205_759_405;
 const retryMs = 500;
 
 /**
@@ -45,7 +44,9 @@ export class DatabaseLock {
     });
     client.on('error', () => {});
     await client.connect();
-    const { rows } = await client.query<{ held: boolean }>('select pg_try_advisory_lock($1) as held', [lockNumber]);
+    const { rows } = await client.query<{ held: boolean }>('select pg_try_advisory_lock($1) as held', [
+      advisoryLocks.server,
+    ]);
     if (!rows[0]?.held) {
       await client.end();
       return false;

@@ -1,5 +1,6 @@
 import { type CaissonEvent, type EventType, type Id, newId, type Sandbox } from '@caisson/contract';
-import { type Selectable, sql } from 'kysely';
+import type { Selectable } from 'kysely';
+import { takeTurn } from './advisory-locks.ts';
 import type { Database, Queries } from './database.ts';
 import { isoTime } from './sandbox-row.ts';
 import type { EventTable } from './schema.ts';
@@ -48,7 +49,7 @@ export class EventLog {
 
   /** Writes within the caller's transaction. The caller's last statement: what follows waits in everybody's way. */
   async append(tx: Queries, event: NewEvent): Promise<CaissonEvent> {
-    if (this.#database.engine === 'postgres') await sql`select pg_advisory_xact_lock(7205759404)`.execute(tx);
+    if (this.#database.engine === 'postgres') await takeTurn(tx, 'events');
     const row = { ...event, id: newId('event', event.time), data: JSON.stringify(event.data) };
     const [inserted] = await insertEvent(tx, row);
     if (!inserted) throw new Error('an event got no position');

@@ -1,5 +1,6 @@
 import { type Id, newId } from '@caisson/contract';
 import { type Insertable, type Selectable, sql, type Updateable } from 'kysely';
+import { backoffMs } from './backoff.ts';
 import type { Database, Queries } from './database.ts';
 import { violatedUnique } from './database-errors.ts';
 import type { JobTable } from './schema.ts';
@@ -39,18 +40,11 @@ export interface NewJob {
   readonly runAt?: number;
 }
 
-/** The first pause; each further one is twice as long. Shorter ones only repeat a failure that has not had time to heal. */
-const firstBackoffMs = 1_000;
 /** Longer pauses leave people waiting after the cause is gone. */
-const maxBackoffMs = 5 * 60_000;
+export const longestBackoffMs = 5 * 60_000;
 
 /** What was given up longer ago than this was seen, or nobody looks. */
 const lateMs = 3_600_000;
-
-export function backoffMs(tries: number, random: number = Math.random()): number {
-  const pause = Math.min(maxBackoffMs, firstBackoffMs * 2 ** Math.max(0, tries - 1));
-  return Math.round(pause * (0.75 + random / 2));
-}
 
 export class JobStore {
   readonly #database: Database;
@@ -257,7 +251,7 @@ export async function changeHeldJob(
 /** What a try that failed leaves of its job: queued again after a pause, or dead. */
 export function endOfTry(job: Pick<Job, 'tries' | 'maxTries'>, error: string, retry: boolean, now: number) {
   const again = retry && job.tries < job.maxTries;
-  const next = again ? { state: 'queued', run_at: now + backoffMs(job.tries) } : { state: 'dead' };
+  const next = again ? { state: 'queued', run_at: now + backoffMs(job.tries, longestBackoffMs) } : { state: 'dead' };
   return { ...next, error: error.slice(0, 8192), lease_owner: null, lease_until: null };
 }
 

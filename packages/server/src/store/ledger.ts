@@ -1,5 +1,5 @@
 import { CaissonError, type CreditAccount, type CreditKind, newId } from '@caisson/contract';
-import { PostgresAdapter, sql } from 'kysely';
+import { PostgresAdapter } from 'kysely';
 import type { Queries } from './database.ts';
 import { statement } from './statement.ts';
 
@@ -12,6 +12,7 @@ import { statement } from './statement.ts';
  * - The columns of a tenant are the sums of its accounts, and change in the same transaction: `credits` is `available`,
  *   `credits_held` is `held`, `credits_used` is `earned`. None of them falls below nothing.
  * - A tenant whose `credits` is null is without limit, and has no rows.
+ * - Positions tell the order of one tenant's movements, which wait for its row. Those of different tenants wait for nothing.
  */
 export interface Movement {
   readonly tenant: string;
@@ -44,7 +45,6 @@ export async function move(tx: Queries, movement: Movement, now: number): Promis
   const [moved] = await changeBalance(tx, change);
   if (!moved)
     throw new CaissonError('insufficient_credits', `tenant ${tenant} has not ${Math.abs(amount)} micro-units`);
-  await takeTurn(tx);
   const shared = {
     transfer: newId('entry', now),
     tenant,
@@ -61,14 +61,6 @@ export async function move(tx: Queries, movement: Movement, now: number): Promis
       { ...shared, account: to, amount },
     ])
     .execute();
-}
-
-/**
- * Positions of the ledger and of what was used rise in the order of commit: whoever follows them must not pass one that
- * is filled in later. To be taken after the row of the tenant, before that of a host.
- */
-export async function takeTurn(tx: Queries): Promise<void> {
-  if (isPostgres(tx)) await sql`select pg_advisory_xact_lock(7205759405)`.execute(tx);
 }
 
 interface Change {

@@ -10,6 +10,7 @@ import {
   type SandboxState,
 } from '@caisson/contract';
 import type { Selectable } from 'kysely';
+import { isSwitchedOff } from './credits-switch.ts';
 import type { Queries } from './database.ts';
 import { isPostgres, move } from './ledger.ts';
 import type { SandboxRow } from './sandbox-row.ts';
@@ -25,6 +26,8 @@ import { insertUsage } from './usage.ts';
  *   available. Nothing is charged that was not held.
  * - What was used when nothing was left is written off, and told as `unpaid`.
  * - The end of a sandbox charges what it used and gives the rest back.
+ * - While credits are switched off for its tenant a meter runs all the same and tells what was used, but holds nothing
+ *   and charges nothing: its `hold_ms` is 0. What was used before or after a switch is paid or not as it was then.
  */
 export interface PayTerms {
   /** Null where nobody knows what it costs. */
@@ -32,6 +35,12 @@ export interface PayTerms {
   /** How long ahead is set aside. */
   readonly holdMs: number;
 }
+
+/** How long ahead is set aside for a sandbox. Longer keeps credits from others, shorter writes more. */
+export const usualHoldMs = 3_600_000;
+
+/** What nobody pays for may have no price. */
+export const free: HourlyRates = { runningMicros: 0, pausedMicros: 0, stoppedMicros: 0 };
 
 export type MeterRow = Selectable<MeterTable>;
 
@@ -53,10 +62,11 @@ export async function beginMeter(
   terms: PayTerms | undefined,
   now: number,
 ): Promise<void> {
-  if (!terms?.rates)
-    throw new CaissonError('price_unknown', `nobody said what a sandbox of the driver ${row.driver} costs`);
-  const { rates, holdMs } = terms;
   const { tenant, id: sandbox } = row;
+  const isOff = await isSwitchedOff(tx, tenant);
+  const rates = terms?.rates ?? (isOff ? free : undefined);
+  if (!rates) throw new CaissonError('price_unknown', `nobody said what a sandbox of the driver ${row.driver} costs`);
+  const holdMs = isOff ? 0 : (terms?.holdMs ?? usualHoldMs);
   const needed = costAhead(rates.runningMicros, aheadMs(row, holdMs, now));
   if (needed > available) throw insufficient(tenant, needed, available, rates.runningMicros);
   await move(tx, { tenant, kind: 'hold', amount: needed, sandbox }, now);
@@ -104,9 +114,10 @@ export async function readMeter(
   const { tenant, sandbox } = meter;
   const available = await availableTo(tx, tenant);
   const { charged, extra, remainder } = await charge(tx, meter, row, available, now);
+  const holdMs = (await isSwitchedOff(tx, tenant)) ? 0 : meter.hold_ms || usualHoldMs;
   let held = meter.held + extra - charged;
   const perHour = aheadRateOf(next.rates, next.phase);
-  const target = costAhead(perHour, aheadMs(row, meter.hold_ms, now));
+  const target = costAhead(perHour, aheadMs(row, holdMs, now));
   const lack = target - held;
   const left = available - extra;
   if (wanted === 'all' && lack > left) throw insufficient(tenant, lack, left, perHour);
@@ -123,6 +134,7 @@ export async function readMeter(
       since: Math.max(now, meter.since),
       remainder,
       held,
+      hold_ms: holdMs,
       told_low: isLow ? 1 : 0,
       ended_at: row.state === 'destroyed' ? now : null,
     })
@@ -136,7 +148,8 @@ async function charge(tx: Queries, meter: MeterRow, row: SandboxRow, available: 
   const { tenant, sandbox } = meter;
   const phase = meter.phase as MeterPhase;
   const perHour = rateOf(ratesOf(meter), phase);
-  const due = costOf(perHour, now - meter.since, meter.remainder);
+  const isPaid = meter.hold_ms > 0;
+  const due = costOf(isPaid ? perHour : 0, now - meter.since, meter.remainder);
   const extra = Math.min(Math.max(0, due.micros - meter.held), available);
   const charged = Math.min(due.micros, meter.held + extra);
   const unpaid = due.micros - charged;

@@ -1,5 +1,6 @@
 import { CaissonError, newId } from '@caisson/contract';
 import { type Kysely, sql } from 'kysely';
+import { takeTurn } from './advisory-locks.ts';
 import type { Database, Engine } from './database.ts';
 import { initial } from './migrations/0001-initial.ts';
 import { timeTravel } from './migrations/0002-time-travel.ts';
@@ -43,7 +44,7 @@ export async function migrate(database: Database): Promise<string> {
   await sql`create table if not exists meta (key text primary key, value text not null)`.execute(db).catch(ignoreRace);
   for (;;) {
     const done = await db.transaction().execute(async (tx) => {
-      if (engine === 'postgres') await sql`select pg_advisory_xact_lock(7205759403)`.execute(tx);
+      if (engine === 'postgres') await takeTurn(tx, 'migration');
       const row = await tx.selectFrom('meta').select('value').where('key', '=', 'version').executeTakeFirst();
       const version = Number(row?.value ?? 0);
       if (version > migrations.length) {

@@ -7,9 +7,10 @@ import {
   type Sandbox,
   type SandboxRoute,
 } from '@caisson/contract';
+import { isSwitchedOff } from './credits-switch.ts';
 import type { Database, Queries } from './database.ts';
 import type { EventListener, EventLog } from './events.ts';
-import { turnMeter } from './meters.ts';
+import { free, turnMeter } from './meters.ts';
 import { type SandboxRow, toSandbox } from './sandbox-row.ts';
 import type { SandboxSize } from './sandbox-size.ts';
 import { sandboxTransaction } from './sandbox-transaction.ts';
@@ -135,7 +136,7 @@ export class RouteStore {
   }
 }
 
-/** It costs there what it costs there; where that is not known it does not go. */
+/** It costs there what it costs there; where that is not known it does not go, unless nobody pays. */
 async function takeRates(
   tx: Queries,
   row: SandboxRow,
@@ -143,7 +144,8 @@ async function takeRates(
   ratesOf: ((to: Backend, size: SandboxSize) => HourlyRates | null) | undefined,
   now: number,
 ): Promise<void> {
-  const rates = ratesOf?.(to, { cpuMillis: row.cpu_millis, memoryMiB: row.memory_mib, diskMiB: row.disk_mib });
+  const size = { cpuMillis: row.cpu_millis, memoryMiB: row.memory_mib, diskMiB: row.disk_mib };
+  const rates = ratesOf?.(to, size) ?? ((await isSwitchedOff(tx, row.tenant)) ? free : undefined);
   if (!rates) throw new CaissonError('price_unknown', `nobody said what a sandbox of the driver ${to.driver} costs`);
   await turnMeter(tx, row, now, rates);
 }

@@ -15,6 +15,7 @@ import { JobStore } from './jobs.ts';
 import { KeyStore } from './keys.ts';
 import { LeaseStore } from './leases.ts';
 import { migrate } from './migrate.ts';
+import { StoreNumbers } from './numbers.ts';
 import { PoolStore } from './pools.ts';
 import { QuotaStore } from './quota-store.ts';
 import { RouteStore } from './routes.ts';
@@ -60,6 +61,7 @@ export interface Store {
   readonly credits: CreditStore;
   readonly usage: UsageLog;
   readonly hosts: HostStore;
+  readonly numbers: StoreNumbers;
   /** Called with every event of a sandbox soon after it is committed. For the order there are positions. */
   onEvent(listener: EventListener): () => void;
   /** Throws `database_unavailable` when the database does not answer. */
@@ -120,6 +122,7 @@ export async function openStore(location: StoreLocation): Promise<Store> {
     credits: new CreditStore(database),
     usage: new UsageLog(database),
     hosts: new HostStore(database),
+    numbers: new StoreNumbers(database),
     onEvent(listener) {
       listeners.add(listener);
       return () => listeners.delete(listener);

@@ -1,15 +1,19 @@
 import { type Id, newId, type UsageRecord } from '@caisson/contract';
 import type { Selectable } from 'kysely';
+import { takeTurn } from './advisory-locks.ts';
 import type { Database, Queries } from './database.ts';
-import { takeTurn } from './ledger.ts';
+import { isPostgres } from './ledger.ts';
 import { isoTime, type SandboxRow } from './sandbox-row.ts';
 import type { UsageTable } from './tenancy-schema.ts';
 
 type Stretch = Pick<Selectable<UsageTable>, 'phase' | 'began_at' | 'ended_at' | 'per_hour' | 'charged' | 'unpaid'>;
 
-/** A stretch of time at one price is over. */
+/**
+ * A stretch of time at one price is over. The hook of usage follows the positions, so writers take turns: after the row of
+ * the tenant, before that of a host.
+ */
 export async function insertUsage(tx: Queries, stretch: Stretch, row: SandboxRow): Promise<void> {
-  await takeTurn(tx);
+  if (isPostgres(tx)) await takeTurn(tx, 'usage');
   await tx
     .insertInto('usage')
     .values({

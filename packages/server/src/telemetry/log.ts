@@ -13,7 +13,9 @@ const secretPaths = [
   '*.apiKey',
 ];
 
+const standardError = 2;
+
 /** Structured lines on standard error: standard output belongs to whoever runs the server in front. */
-export function createLogger(level: string): Logger {
-  return pino({ level, base: null, redact: { paths: secretPaths, censor: '[secret]' } }, new LineOutput(2));
+export function createLogger(level: string, fd: number = standardError): Logger {
+  return pino({ level, base: null, redact: { paths: secretPaths, censor: '[secret]' } }, new LineOutput(fd));
 }

@@ -1,6 +1,7 @@
 import { actionNames, type Health, healthStates } from '@caisson/contract';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { addRouteMetrics, type RouteNumbers } from './route-metrics.ts';
+import { ServiceMetrics, type ServiceSources } from './service-metrics.ts';
 import type { Span } from './spans.ts';
 
 /** Where numbers come from that are asked for only when somebody looks. */
@@ -17,6 +18,7 @@ export interface MetricSources {
   egress(): EgressNumbers;
   droppedSpans(): number;
   routes(): RouteNumbers;
+  readonly service: ServiceSources;
 }
 
 export interface EgressNumbers {
@@ -46,15 +48,21 @@ const durationBuckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0
 /** Those of sandboxes, and their parts. */
 const phases = new Set<string>([
   ...actionNames,
+  'build',
+  'build.job',
+  'build.room',
   'prepare',
   'launch',
+  'furnish',
   'self-check',
   'snapshot',
   'reconcile',
   'guest.exec',
+  'guest.step',
 ]);
 
 export class Metrics {
+  readonly service: ServiceMetrics;
   readonly #registry = new Registry();
   readonly #requests: Histogram<'route' | 'status'>;
   readonly #repairs: Counter<'did'>;
@@ -166,6 +174,7 @@ export class Metrics {
     });
     told('caisson_operations', 'Actions that run at the moment.', registers, () => sources.operations());
     addRouteMetrics(registers, () => sources.routes());
+    this.service = new ServiceMetrics(registers, sources.service);
   }
 
   request(route: string, status: number, seconds: number): void {

@@ -24,6 +24,7 @@ export interface OtlpOptions {
 export class OtlpExporter {
   readonly #options: OtlpOptions;
   readonly #url: string;
+  readonly #headers: Readonly<Record<string, string>>;
   #waiting: Span[] = [];
   #sending: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -33,7 +34,9 @@ export class OtlpExporter {
 
   constructor(options: OtlpOptions) {
     this.#options = options;
-    this.#url = `${options.endpoint.replace(/\/+$/, '')}/v1/traces`;
+    const { address, headers } = collectorOf(options.endpoint);
+    this.#url = `${address}/v1/traces`;
+    this.#headers = { ...headers, ...options.headers };
   }
 
   /** Spans that nobody will see. */
@@ -78,7 +81,7 @@ export class OtlpExporter {
     try {
       const response = await fetch(this.#url, {
         method: 'POST',
-        headers: { 'content-type': 'application/json', ...this.#options.headers },
+        headers: { 'content-type': 'application/json', ...this.#headers },
         body: JSON.stringify(requestOf(spans, this.#options.service)),
         redirect: 'error',
         signal: AbortSignal.timeout(deadlineMs),
@@ -94,6 +97,18 @@ export class OtlpExporter {
       return false;
     }
   }
+}
+
+/** A name and password in the address are sent as a header, and are in no address that anybody is told. */
+export function collectorOf(endpoint: string): { address: string; headers: Record<string, string> } {
+  const url = new URL(endpoint);
+  const { username, password } = url;
+  url.username = '';
+  url.password = '';
+  const address = url.href.replace(/\/+$/, '');
+  if (username === '' && password === '') return { address, headers: {} };
+  const credential = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+  return { address, headers: { authorization: `Basic ${Buffer.from(credential).toString('base64')}` } };
 }
 
 const kinds = { internal: 1, server: 2 } as const;

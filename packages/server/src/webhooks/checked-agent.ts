@@ -15,12 +15,12 @@ type Created = (error: Error | null, socket: Duplex) => void;
 
 /** Connections of one webhook, each to an address that was decided on when it was made; kept for the next delivery. */
 export class CheckedAgent extends Agent {
-  readonly #reach: Reach;
+  readonly #reach: Pick<Reach, 'find'>;
   readonly #trust: Trust;
   readonly #url: URL;
   readonly #ended: AbortSignal;
 
-  constructor(url: URL, parts: { reach: Reach; trust: Trust; ended: AbortSignal; sockets: number }) {
+  constructor(url: URL, parts: { reach: Pick<Reach, 'find'>; trust: Trust; ended: AbortSignal; sockets: number }) {
     super({ keepAlive: true, maxSockets: parts.sockets, maxFreeSockets: parts.sockets, timeout: idleMs });
     this.#reach = parts.reach;
     this.#trust = parts.trust;

@@ -17,6 +17,8 @@ export interface DeliveriesOptions {
   readonly trust: Trust;
   readonly version: string;
   readonly log?: Pick<Logger, 'warn'> | undefined;
+  /** How each try of a delivery went, and how long after its event. */
+  tried?(outcome: 'delivered' | 'failed' | 'dead', ageMs: number): void;
   /** In place of the usual pauses and tries, for tests. */
   readonly retry?: { readonly maxTries: number; readonly ms: number } | undefined;
 }
@@ -51,8 +53,20 @@ export class Deliveries {
     await Promise.all([...this.#pumps.keys()].map((id) => this.end(id)));
   }
 
+  /** How all of them do. */
+  get numbers() {
+    const backlogs = [...this.#pumps.values()].map(({ pump }) => pump.backlog);
+    const since = Math.min(...backlogs.map((one) => one.since ?? Number.POSITIVE_INFINITY));
+    return {
+      webhooks: backlogs.length,
+      behind: Math.max(0, ...backlogs.map(({ behind }) => behind)),
+      oldestSeconds: Number.isFinite(since) ? Math.max(0, Date.now() - since) / 1000 : 0,
+      held: backlogs.reduce((sum, { held }) => sum + held, 0),
+    };
+  }
+
   begin(webhook: StoredWebhook): void {
-    const { store, log, retry } = this.#options;
+    const { store, log, retry, tried } = this.#options;
     const { id, tenant, project, types, labels } = webhook;
     const pump = new SinkPump({
       ...{ name: id, sink: this.sinkOf(webhook), store, holder: this.#holder, from: 0 },
@@ -61,6 +75,7 @@ export class Deliveries {
         ...(types === null ? {} : { types }),
       },
       ...(retry ? { maxTries: retry.maxTries, retryMs: () => retry.ms } : {}),
+      tried: (event, outcome) => tried?.(outcome, Date.now() - Date.parse(event.time)),
       gaveUp: (event, why) => log?.warn({ webhook: id, event: event.id, why }, 'an event was given up'),
       failed: (error) => log?.warn({ webhook: id, err: error }, 'deliveries wait'),
     });

@@ -44,15 +44,11 @@ export class Reach {
 
   /** Throws `NotDelivered` when nothing of it may be reached. */
   async find(url: URL, signal: AbortSignal): Promise<Reached> {
-    const host = readHost(url.hostname);
-    if (host === undefined) throw new NotDelivered(`${url.hostname} is not a host`);
-    const name = hostText(host);
-    const found = host.kind === 'address' ? [host.address] : await this.#resolver.resolve(name, signal).catch(() => []);
-    if (found.length === 0) throw new NotDelivered(`${name} has no address`);
+    const { name, found } = await addressesOf(this.#resolver, url, signal);
     const refusals = found.map((address) => this.#refusal(address, url));
     const addresses = found.filter((_, n) => refusals[n] === undefined);
     if (addresses.length === 0) throw new NotDelivered(refusals[0] ?? 'it may not be reached');
-    return { addresses, port: portOf(url), ...(url.protocol === 'https:' ? { servername: name } : {}) };
+    return reached(url, name, addresses);
   }
 
   #refusal(address: string, url: URL): string | undefined {
@@ -61,6 +57,33 @@ export class Reach {
     if (reason !== undefined) return `${address} may not be reached: ${reason}`;
     return url.protocol === 'http:' && !this.#closedToAll.refuses(address, port) ? 'it must be https' : undefined;
   }
+}
+
+/** For an address that the operator chose: whatever it is, it is meant. */
+export class OperatorReach {
+  readonly #resolver: Resolver;
+
+  constructor(resolver: Resolver) {
+    this.#resolver = resolver;
+  }
+
+  async find(url: URL, signal: AbortSignal): Promise<Reached> {
+    const { name, found } = await addressesOf(this.#resolver, url, signal);
+    return reached(url, name, found);
+  }
+}
+
+async function addressesOf(resolver: Resolver, url: URL, signal: AbortSignal) {
+  const host = readHost(url.hostname);
+  if (host === undefined) throw new NotDelivered(`${url.hostname} is not a host`);
+  const name = hostText(host);
+  const found = host.kind === 'address' ? [host.address] : await resolver.resolve(name, signal).catch(() => []);
+  if (found.length === 0) throw new NotDelivered(`${name} has no address`);
+  return { name, found };
+}
+
+function reached(url: URL, name: string, addresses: readonly string[]): Reached {
+  return { addresses, port: portOf(url), ...(url.protocol === 'https:' ? { servername: name } : {}) };
 }
 
 function portOf({ port, protocol }: URL): number {

@@ -16,7 +16,7 @@ import { type Caller, canSee, projectOf } from '../tenancy/caller.ts';
 import { type Deliveries, sealedUnder } from './deliveries.ts';
 import type { Reach } from './reach.ts';
 import { newWebhookSecret } from './signature.ts';
-import { NotAccepted } from './webhook-sink.ts';
+import { NotAccepted } from './signed-poster.ts';
 
 /** How long the secret before the present one signs too. */
 const overlapMs = 24 * 3_600_000;

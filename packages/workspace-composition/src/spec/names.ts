@@ -25,11 +25,15 @@ export const driverNameRule: TextRule = {
 export const secretRefRule: TextRule = {
   noun: 'A secret reference',
   maxBytes: 255,
-  check: matching(
-    /^[A-Za-z0-9][A-Za-z0-9._:/@-]*$/,
-    'the name of a stored secret',
-    'Store the secret and write its name here.',
-  ),
+  check: (text) =>
+    /^[A-Za-z0-9][A-Za-z0-9._:/@-]*$/.test(text)
+      ? undefined
+      : {
+          code: 'invalid_value',
+          // What stands there may be the secret itself: it is not quoted.
+          message: 'This is not the name of a stored secret.',
+          hint: 'Store the secret and write its name here.',
+        },
 };
 
 /** Wide enough for Debian epochs, `~bpo` suffixes and semver build parts; no operators, a version is exact. */

@@ -21,17 +21,25 @@ const errorsSchema = z.object({
   errors: z.array(z.object({ code: z.string().max(100), message: z.string().nullish() })).min(1),
 });
 
+export interface RefusedRequest {
+  readonly host: string;
+  readonly repository: string;
+  readonly method: string;
+  /** What it was asked with and nobody is to read. */
+  readonly hidden?: readonly string[];
+}
+
 /** What a registry's refusal means, with its own words where it has any. */
 export async function refusalOf(
   response: Response,
-  { host, repository, method }: { readonly host: string; readonly repository: string; readonly method: string },
+  { host, repository, method, hidden = [] }: RefusedRequest,
 ): Promise<Error> {
   const { status } = response;
   if (status === 429 || status >= 500) {
     await response.body?.cancel();
     return new Refused(`it answers ${status}`, retryAfter(response));
   }
-  const words = await wordsOf(response);
+  const words = await wordsOf(response, hidden);
   if (status === 404 && (method === 'GET' || method === 'HEAD' || method === 'DELETE'))
     return new CaissonError('image_not_found', `${host} has no such image in ${repository}`);
   if (status === 405 && method === 'DELETE')
@@ -45,8 +53,8 @@ export async function refusalOf(
   });
 }
 
-/** Printable, short, or nothing. */
-export async function wordsOf(response: Response): Promise<string | undefined> {
+/** Printable, short, or nothing. A registry may repeat what it was asked with: then its words are not passed on. */
+export async function wordsOf(response: Response, hidden: readonly string[] = []): Promise<string | undefined> {
   if (response.body === null) return undefined;
   try {
     const text = (await readBounded(bodyOf(response, AbortSignal.timeout(wordsMs)), maxBytes, 'a refusal')).toString(
@@ -54,6 +62,7 @@ export async function wordsOf(response: Response): Promise<string | undefined> {
     );
     const { errors } = errorsSchema.parse(JSON.parse(text));
     const said = errors.map(({ code, message }) => [code, message].filter(Boolean).join(' ')).join('; ');
+    if (hidden.some((secret) => said.includes(secret))) return undefined;
     return said.replace(/[^\x20-\x7e]/g, '?').slice(0, maxWords);
   } catch {
     return undefined;

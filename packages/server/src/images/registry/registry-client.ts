@@ -122,7 +122,14 @@ export class RegistryClient {
       await response.body?.cancel();
       throw this.#denied();
     }
-    throw await refusalOf(response, { host: this.host, repository: this.repository, method });
+    throw await refusalOf(response, { host: this.host, repository: this.repository, method, hidden: this.#secrets() });
+  }
+
+  /** In every form in which a registry has seen them. */
+  #secrets(): string[] {
+    const { credential } = this.#place;
+    const sent = [this.#authorization, basic(credential)].flatMap((header) => header?.split(' ')[1] ?? []);
+    return credential && 'password' in credential ? [...sent, credential.password] : sent;
   }
 
   async #meet(challenge: Challenge, signal: AbortSignal): Promise<string | undefined> {

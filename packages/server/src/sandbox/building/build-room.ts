@@ -4,6 +4,7 @@ import type { Driver, InstanceKey } from '../../drivers/driver.ts';
 import { until } from '../../drivers/until.ts';
 import type { RoomCommand, RoomExit, StepRoom } from '../../images/builders/native/step-room.ts';
 import type { Storage } from '../../storage/storage.ts';
+import type { Spans } from '../../telemetry/spans.ts';
 import { withDeadline } from '../deadline.ts';
 import { spawn } from '../exec.ts';
 import type { Deadlines } from '../work-context.ts';
@@ -20,6 +21,7 @@ export interface BuildRoomParts {
   readonly storage: Storage;
   readonly driver: Driver;
   readonly deadlines: Deadlines;
+  readonly spans: Spans;
   readonly onDisposed: () => void;
 }
 
@@ -39,7 +41,12 @@ export class BuildRoom implements StepRoom {
     return driver.guest(key, signal);
   }
 
-  async run(command: RoomCommand, signal: AbortSignal): Promise<RoomExit> {
+  run(command: RoomCommand, signal: AbortSignal): Promise<RoomExit> {
+    const { spans, driver } = this.#parts;
+    return spans.run('guest.step', { driver: driver.name }, () => this.#run(command, signal));
+  }
+
+  async #run(command: RoomCommand, signal: AbortSignal): Promise<RoomExit> {
     const guest = await this.guest(signal);
     const { interpreter, script, user, directory: cwd, env, limitMs, onOutput } = command;
     const isLong = Buffer.byteLength(script) > argumentBytes;

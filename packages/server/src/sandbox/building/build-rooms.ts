@@ -8,6 +8,7 @@ import { listenInside } from '../../network/open-doors.ts';
 import type { EgressGates } from '../../network/proxy/egress-gates.ts';
 import { proxyEnv } from '../../network/proxy-ports.ts';
 import type { Storage } from '../../storage/storage.ts';
+import { Spans } from '../../telemetry/spans.ts';
 import { withDeadline } from '../deadline.ts';
 import type { Runner } from '../runner.ts';
 import type { Deadlines } from '../work-context.ts';
@@ -30,6 +31,7 @@ export interface BuildRoomsParts {
   readonly runner: Pick<Runner, 'whileIdle'>;
   readonly deadlines: Deadlines;
   readonly installation: string;
+  readonly spans?: Spans | undefined;
 }
 
 /**
@@ -39,10 +41,12 @@ export interface BuildRoomsParts {
 export class BuildRooms implements StepRooms {
   readonly #parts: BuildRoomsParts;
   readonly #rooms = new Set<BuildRoom>();
+  readonly #spans: Spans;
   #closed = false;
 
   constructor(parts: BuildRoomsParts) {
     this.#parts = parts;
+    this.#spans = parts.spans ?? new Spans();
   }
 
   async probe(signal: AbortSignal): Promise<BuilderTrouble | undefined> {
@@ -50,14 +54,18 @@ export class BuildRooms implements StepRooms {
     return found.usable ? undefined : { why: found.why, fix: found.fix };
   }
 
-  async open(request: RoomRequest, signal: AbortSignal): Promise<StepRoom> {
+  open(request: RoomRequest, signal: AbortSignal): Promise<StepRoom> {
+    return this.#spans.run('build.room', { driver: this.#parts.driver.name }, () => this.#open(request, signal));
+  }
+
+  async #open(request: RoomRequest, signal: AbortSignal): Promise<StepRoom> {
     const { storage, driver, deadlines, subjects, gates, installation } = this.#parts;
     signal.throwIfAborted();
     if (this.#closed) throw new CaissonError('shutting_down', 'the server ends, and begins no step of a build');
     const key = { sandbox: newId('sandbox'), incarnation: 1 };
     const letGo = this.#hold(key.sandbox);
     const room = new BuildRoom({
-      ...{ key, storage, driver, deadlines },
+      ...{ key, storage, driver, deadlines, spans: this.#spans },
       onDisposed: () => {
         subjects.leave(key.sandbox);
         gates.forget(key.sandbox);
