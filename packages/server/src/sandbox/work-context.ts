@@ -8,6 +8,7 @@ import type { Store } from '../store/store.ts';
 import type { Spans } from '../telemetry/spans.ts';
 import type { BackendImages } from './backend-images.ts';
 import type { Filesystems } from './filesystems.ts';
+import type { Papers } from './healing/papers.ts';
 import type { ImageChoice } from './image-choice.ts';
 import type { InFlight } from './in-flight.ts';
 import type { Stillness } from './travel/stillness.ts';
@@ -40,6 +41,8 @@ export interface WorkContext {
   readonly store: Store;
   readonly deadlines: Deadlines;
   readonly installation: string;
+  /** What instances carry, so that a lost record can be made again; without it none is. */
+  readonly papers?: Papers | undefined;
   /** What takes time is told to them. */
   readonly spans: Spans;
   driver(name: string | null): Driver;

@@ -21,7 +21,7 @@ import type {
   Listing,
   Probe,
 } from '../driver.ts';
-import { Cgroup, type CgroupLayout, cgroupLayout, cgroupOf } from './cgroup.ts';
+import { Cgroup, type CgroupLayout, cgroupLayout, cgroupOf, cgroupParent } from './cgroup.ts';
 import { type Place, sweepTrials } from './find-runtimes.ts';
 import { GuestLink } from './guest-link.ts';
 import { InstanceFolder, type InstanceRecord } from './instance-folder.ts';
@@ -183,12 +183,13 @@ export class OciDriver implements Driver {
       const owner = record && ownerFromLabels(record.labels);
       if (!record || !owner) {
         // A folder that is only just being made has no record yet, and somebody who is at work on it.
-        if (!this.#turns.isTaken(name)) orphans.push({ backendName: name, ...(key ? { key } : {}) });
+        const labels = record?.labels ?? {};
+        if (!this.#turns.isTaken(name)) orphans.push({ backendName: name, labels, ...(key ? { key } : {}) });
         continue;
       }
       const ended = !record.running || !isAlive(record.running);
       const paused = !ended && this.#isPaused(folder, record);
-      instances.push({ key: record.key, owner, ended, ...(paused ? { paused } : {}) });
+      instances.push({ key: record.key, owner, labels: record.labels, ended, ...(paused ? { paused } : {}) });
       // One that somebody is at work on gets its link from them.
       if (ended || this.#turns.isTaken(name)) continue;
       const { oomKills } = this.#cgroup(folder);
@@ -199,6 +200,14 @@ export class OciDriver implements Driver {
       await this.#link(folder, record).catch(() => {});
     }
     return { instances, orphans };
+  }
+
+  /** Groups without a folder: the folder is made before the group and goes after it, so nobody is at work on these. */
+  async leftovers(signal: AbortSignal): Promise<readonly InstanceKey[]> {
+    signal.throwIfAborted();
+    const groups = Cgroup.namesBelow(cgroupParent, this.#layout);
+    const folders = new Set(InstanceFolder.names(this.#place.root));
+    return groups.flatMap((name) => (folders.has(name) ? [] : (InstanceFolder.keyOf(name) ?? [])));
   }
 
   async guest(key: InstanceKey, signal: AbortSignal): Promise<GuestClient> {
@@ -313,9 +322,9 @@ export class OciDriver implements Driver {
 
   /** Ends everything of an instance, in an order in which it can be done again from the start at any point. */
   async #remove(folder: InstanceFolder, record: InstanceRecord | undefined): Promise<void> {
-    // Without a record nothing was made for it yet, or nothing of it outlived the machine but perhaps an empty group.
+    // Without a record nothing was made for it yet, or somebody took its folder away and left its group.
     if (!record) {
-      this.#cgroup(folder).removeEmpty();
+      await this.#cgroup(folder).end();
       return folder.remove();
     }
     const runtime = this.#runtime(record);
