@@ -21,12 +21,13 @@ import type {
   Listing,
   Probe,
 } from '../driver.ts';
-import { Cgroup, type CgroupLayout, cgroupLayout, cgroupOf, cgroupParent } from './cgroup.ts';
+import { Cgroup, type CgroupLayout, cgroupLayout, cgroupOf } from './cgroup.ts';
 import { type Place, sweepTrials } from './find-runtimes.ts';
 import { GuestLink } from './guest-link.ts';
 import { InstanceFolder, type InstanceRecord } from './instance-folder.ts';
 import { isRuntimeName, knownRuntimes } from './known-runtimes.ts';
 import { launch } from './launch.ts';
+import { leftBehind, removeStates } from './left-behind.ts';
 import { isAlive, isEnding, isInCgroup } from './process-identity.ts';
 import type { Runtime } from './runtime.ts';
 import { Runtimes } from './runtimes.ts';
@@ -202,12 +203,9 @@ export class OciDriver implements Driver {
     return { instances, orphans };
   }
 
-  /** Groups without a folder: the folder is made before the group and goes after it, so nobody is at work on these. */
   async leftovers(signal: AbortSignal): Promise<readonly InstanceKey[]> {
     signal.throwIfAborted();
-    const groups = Cgroup.namesBelow(cgroupParent, this.#layout);
-    const folders = new Set(InstanceFolder.names(this.#place.root));
-    return groups.flatMap((name) => (folders.has(name) ? [] : (InstanceFolder.keyOf(name) ?? [])));
+    return leftBehind(this.#place.root, this.#layout);
   }
 
   async guest(key: InstanceKey, signal: AbortSignal): Promise<GuestClient> {
@@ -325,6 +323,7 @@ export class OciDriver implements Driver {
     // Without a record nothing was made for it yet, or somebody took its folder away and left its group.
     if (!record) {
       await this.#cgroup(folder).end();
+      await removeStates(this.#place.root, folder.name);
       return folder.remove();
     }
     const runtime = this.#runtime(record);
