@@ -168,6 +168,7 @@ export async function controlPlane(options: PlaneOptions = {}): Promise<ControlP
       spans: new Spans(),
       stillness: new Stillness(),
       inFlight: new InFlight(),
+      profile: ({ profile }) => (profile ? profiles.find(profile.name, profile.version) : undefined),
       subjects: { find: async () => undefined },
     };
     const runner = new Runner(work);

@@ -223,6 +223,7 @@ async function assemble(
     filesystems,
     backendImages,
     health,
+    profile: ({ profile }) => (profile ? profiles.find(profile.name, profile.version) : undefined),
     selfChecks: ({ profile }) => (profile && profiles.find(profile.name, profile.version)?.selfCheck) ?? false,
     stillness: new Stillness(),
     inFlight: new InFlight(),

@@ -4,6 +4,7 @@ import { proxyEnv } from '../network/proxy-ports.ts';
 import type { LaunchSecrets } from '../network/secrets/inside-secrets.ts';
 import type { AttemptImage } from '../store/attempts.ts';
 import type { StepChange } from '../store/sandboxes.ts';
+import { requireRecordedBase } from './base-access.ts';
 import { withDeadline } from './deadline.ts';
 import { end, haltOrEnd, keyOf, removeFilesystem } from './end.ts';
 import { furnish } from './furnish.ts';
@@ -32,6 +33,7 @@ export async function launch(
 ): Promise<StepChange> {
   const driver = context.driver(sandbox.driver);
   const plan = await planOf(context, driver, sandbox, kept);
+  if (!plan.fromKept && !plan.from) requireRecordedBase(sandbox, plan.blueprint, context.profile?.(sandbox));
   const backend = { driver: driver.name, host: sandbox.host ?? '' };
   const { tenant } = sandbox.owner;
   context.health?.began(backend, tenant);

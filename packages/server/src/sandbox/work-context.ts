@@ -1,4 +1,4 @@
-import type { Backend, HourlyRates, Sandbox } from '@caisson/contract';
+import type { Backend, HourlyRates, ResolvedProfile, Sandbox } from '@caisson/contract';
 import type { Driver } from '../drivers/driver.ts';
 import type { EgressSubjects } from '../network/egress.ts';
 import type { InsideSecrets } from '../network/secrets/inside-secrets.ts';
@@ -46,6 +46,8 @@ export interface WorkContext {
   /** What takes time is told to them. */
   readonly spans: Spans;
   driver(name: string | null): Driver;
+  /** The profile of a record, where it is still there. */
+  readonly profile?: ((sandbox: Sandbox) => ResolvedProfile | undefined) | undefined;
   /** Whether a new sandbox of this record looks at itself before it is ready. */
   selfChecks?(sandbox: Sandbox): boolean;
   /** What a size costs for an hour on a backend; absent where nobody pays. */
