@@ -74,6 +74,13 @@ export function describeDriver(
 
   const key = (sandbox: Id<'sandbox'> = newId('sandbox'), incarnation = 1): InstanceKey => ({ sandbox, incarnation });
 
+  const listed = (wanted: InstanceKey, of = owner) => ({
+    key: wanted,
+    owner: of,
+    labels: expect.any(Object),
+    ended: false,
+  });
+
   describe(`driver ${name}`, () => {
     afterEach(async () => {
       for (const made of opened.splice(0)) await made.close();
@@ -106,18 +113,14 @@ export function describeDriver(
       const instance = await driver.create(await request(wanted, owner), never);
       expect(instance).toMatchObject({ key: wanted, owner });
       expect(await driver.inspect(wanted, never)).toEqual({ status: 'running' });
-      expect((await driver.list(never)).instances).toContainEqual({ key: wanted, owner, ended: false });
+      expect((await driver.list(never)).instances).toContainEqual(listed(wanted));
     });
 
     law('keeps the scope of an owner', async () => {
       const { driver, request } = await open();
       const wanted = key();
       await driver.create(await request(wanted, { ...owner, scope: 'night' }), never);
-      expect((await driver.list(never)).instances).toContainEqual({
-        key: wanted,
-        owner: { ...owner, scope: 'night' },
-        ended: false,
-      });
+      expect((await driver.list(never)).instances).toContainEqual(listed(wanted, { ...owner, scope: 'night' }));
     });
 
     law('creates one instance for one key, however often it is asked', async () => {
@@ -162,7 +165,7 @@ export function describeDriver(
       const wanted = key();
       await made.driver.create(await made.request(wanted, owner), never);
       const restarted = await made.restart();
-      expect((await restarted.list(never)).instances).toContainEqual({ key: wanted, owner, ended: false });
+      expect((await restarted.list(never)).instances).toContainEqual(listed(wanted));
       expect(await restarted.inspect(wanted, never)).toEqual({ status: 'running' });
       await restarted.destroy(wanted, never);
       expect((await restarted.list(never)).instances).toEqual([]);
@@ -194,6 +197,17 @@ export function describeDriver(
       await removeBehindItsBack(wanted);
       expect(await driver.inspect(wanted, never)).toEqual({ status: 'gone' });
       await driver.destroy(wanted, never);
+    });
+
+    law('gives back the labels that an instance was created with, whole, also after a restart', async () => {
+      const { driver, request, restart } = await open();
+      const wanted = key();
+      const asked = await request(wanted, owner);
+      const labels = { ...asked.labels, 'caisson.papers': `1.${'long-'.repeat(4_000)}.end` };
+      await driver.create({ ...asked, labels }, never);
+      const given = async (of: Driver) => (await of.list(never)).instances.map((one) => one.labels);
+      expect(await given(driver)).toMatchObject([labels]);
+      expect(await given(await restart())).toMatchObject([labels]);
     });
 
     law('lists an instance without a whole owner as an orphan and not as an instance', async () => {

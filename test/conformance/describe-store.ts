@@ -5,6 +5,7 @@ import { openStore, type Store, type StoreLocation } from '../../packages/server
 import { describeAudit } from './describe-audit.ts';
 import { describeBuilds } from './describe-builds.ts';
 import { describeCredits } from './describe-credits.ts';
+import { describeHealing } from './describe-healing.ts';
 import { describeJobs } from './describe-jobs.ts';
 import { describeLeases } from './describe-leases.ts';
 import { describeNetwork } from './describe-network.ts';
@@ -318,6 +319,7 @@ export function describeStore(
     describeNetwork(() => store);
     describePools(() => store);
     describeRoutes(() => store);
+    describeHealing(() => store);
     const raw = () => ('sqlite' in location ? openSqlite(location.sqlite) : openPostgres(location.postgres));
     describeQuotas(() => store, raw);
     describeAudit(() => store, raw);

@@ -1,4 +1,4 @@
-import { CaissonError, type Owner, type SupportFailure, type WorkspaceBlueprint } from '@caisson/contract';
+import { CaissonError, type SupportFailure, type WorkspaceBlueprint } from '@caisson/contract';
 import type { Caisson, SandboxHandle } from '@caisson/sdk';
 import type {
   Capabilities,
@@ -75,10 +75,11 @@ export class HttpDriver implements Driver {
   }
 
   async list(signal: AbortSignal): Promise<Listing> {
-    const instances: { key: InstanceKey; owner: Owner; ended: boolean }[] = [];
+    const instances: Listing['instances'][number][] = [];
     for await (const { record } of this.#caisson.sandboxes.list({}, { signal })) {
       const key = keyFrom(record.labels[label] ?? '');
-      if (key) instances.push({ key, owner: record.owner, ended: record.state === 'failed' });
+      const { owner, labels, state } = record;
+      if (key) instances.push({ key, owner, labels, ended: state === 'failed' });
     }
     return { instances, orphans: [] };
   }

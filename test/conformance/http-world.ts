@@ -34,6 +34,10 @@ export const httpSkips: readonly DeclaredSkip[] = [
     reason: "incarnations are the server's own: two keys of the suite are two sandboxes",
   },
   {
+    test: 'gives back the labels that an instance was created with, whole, also after a restart',
+    reason: 'labels of instances are between the server and its driver; the API has those of sandboxes',
+  },
+  {
     test: 'lists an instance without a whole owner as an orphan and not as an instance',
     reason: 'the API lists records, which always have an owner; orphans are ended by the reconciler',
   },

@@ -2,9 +2,11 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { newId, ownerLabels } from '@caisson/contract';
 import { Caisson, type SandboxHandle } from '@caisson/sdk';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { namesOf } from '../../packages/server/src/drivers/docker/instance-name.ts';
+import type { ServerOptions } from '../../packages/server/src/main.ts';
 import { skip } from '../conformance/skips.ts';
 import { startRegistry } from '../images/real-registry.ts';
 import { type EngineName, type RealEngine, startEngine, whyNoEngine } from '../real-engine.ts';
@@ -23,6 +25,7 @@ export function describeEngineServer(name: EngineName): void {
   describe(`a server on ${name}`, () => {
     let real: RealEngine;
     let server: TestServer;
+    let options: Partial<ServerOptions>;
     let caisson: Caisson;
     const missing = whyNoEngine(name);
 
@@ -30,7 +33,8 @@ export function describeEngineServer(name: EngineName): void {
       if (missing !== undefined) return;
       real = await startEngine(name);
       const engines = { dockerHost: real.host, podmanHost: real.host };
-      server = await testServer({ drivers: [name], engines, reconcileSeconds: 0.3, imageLimits: { graceMs: 0 } });
+      options = { drivers: [name], engines, reconcileSeconds: 0.3, imageLimits: { graceMs: 0 }, orphanGraceSeconds: 0 };
+      server = await testServer(options);
       caisson = new Caisson({ baseUrl: server.url });
     }, 60_000 * slowness);
     afterAll(async () => {
@@ -229,6 +233,29 @@ export function describeEngineServer(name: EngineName): void {
       const filters = JSON.stringify({ reference: ['localhost/caisson/image'] });
       expect(await count('/images/json', { filters })).toBe(1);
       await Promise.all([sandbox.destroy(), again.destroy()]);
+    });
+
+    test('a server whose database is gone adopts its own, and touches nothing of another installation', async () => {
+      const sandbox = await make({ spec: persistent, name: 'kept' });
+      await write(sandbox, 'mine');
+      const { container } = namesOf({ sandbox: newId('sandbox'), incarnation: 1 });
+      const Labels = { ...ownerLabels(sandbox.record.owner), 'caisson.installation': 'elsewhere' };
+      const body = { Image: real.image.reference, Cmd: ['sleep', '1000'], Labels };
+      await real.engine.call('POST', '/containers/create', { query: { name: container }, body, signal: never });
+      await server.server.close();
+      for (const suffix of ['', '-wal', '-shm']) rmSync(join(server.folder, `caisson.db${suffix}`), { force: true });
+      server = await testServer(options, server.folder);
+      caisson = new Caisson({ baseUrl: server.url });
+      const again = await caisson.sandboxes.get(sandbox.id);
+      expect(again.record).toMatchObject({ state: 'ready', name: 'kept', persistence: 'persistent' });
+      expect(await read(again)).toBe('mine');
+      await again.stop();
+      await again.start();
+      expect(await read(again)).toBe('mine');
+      await again.destroy();
+      const { status } = await real.engine.call('GET', `/containers/${container}/json`, { signal: never });
+      expect(status).toBe(200);
+      await real.engine.call('DELETE', `/containers/${container}`, { query: { force: true }, signal: never });
     });
 
     test('an engine that ends and comes back is reported and reconciled', async () => {

@@ -107,6 +107,11 @@ describe.runIf(isRoot)('images of a registry', () => {
     const kept = await images.resolve(imageOf(pinned), { signal: soon() });
     expect(kept.digest).toBe(digest);
     expect(kept.notices[0]).toMatch(/cannot be reached/);
+    // Whoever knows a digest gets no image by naming a host that answers nobody.
+    for (const elsewhere of [`${front.host}/other@${digest}`, `localhost:1/sample@${digest}`])
+      await expect(images.resolve(imageOf(elsewhere), { signal: soon() })).rejects.toMatchObject({
+        code: 'registry_failed',
+      });
     await expect(images.resolve(imageOf(`${front.host}/sample:one`), { signal: soon() })).rejects.toMatchObject({
       code: 'registry_failed',
     });

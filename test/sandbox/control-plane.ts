@@ -13,11 +13,14 @@ import { HostRoom, type RoomSources } from '../../packages/server/src/routing/ho
 import { overPrices, ratesOf, shippedPrices } from '../../packages/server/src/routing/prices.ts';
 import { Router } from '../../packages/server/src/routing/router.ts';
 import { Expiry } from '../../packages/server/src/sandbox/expiry.ts';
+import { Grace } from '../../packages/server/src/sandbox/healing/grace.ts';
+import { Papers } from '../../packages/server/src/sandbox/healing/papers.ts';
+import type { Repair } from '../../packages/server/src/sandbox/healing/repair.ts';
 import { Idle } from '../../packages/server/src/sandbox/idle.ts';
 import { InFlight } from '../../packages/server/src/sandbox/in-flight.ts';
 import { Leases } from '../../packages/server/src/sandbox/leases.ts';
 import { WarmPools } from '../../packages/server/src/sandbox/pools/warm-pools.ts';
-import { Reconciler, type Repair } from '../../packages/server/src/sandbox/reconciler.ts';
+import { Reconciler } from '../../packages/server/src/sandbox/reconciler.ts';
 import { Runner } from '../../packages/server/src/sandbox/runner.ts';
 import { Sandboxes } from '../../packages/server/src/sandbox/sandboxes.ts';
 import { SnapshotKeeper } from '../../packages/server/src/sandbox/travel/snapshot-keeper.ts';
@@ -87,6 +90,8 @@ export interface ControlPlane {
   settle(): Promise<Repair[]>;
   /** The same database and backend under a new control plane; the old one is as if it had been killed. */
   restart(profiles?: readonly Profile[]): Promise<ControlPlane>;
+  /** The same with a database that knows nothing. */
+  loseDatabase(): Promise<ControlPlane>;
   close(): Promise<void>;
 }
 
@@ -122,6 +127,8 @@ export interface PlaneOptions {
   readonly prices?: PriceTable['entries'];
   readonly room?: Partial<RoomSources>;
   readonly clocks?: Clocks;
+  /** Of what nobody owns; without it such things end at once. */
+  readonly grace?: () => Grace;
 }
 
 export async function controlPlane(options: PlaneOptions = {}): Promise<ControlPlane> {
@@ -135,8 +142,12 @@ export async function controlPlane(options: PlaneOptions = {}): Promise<ControlP
   const networks = options.otherNetworks ? { networkModes: options.otherNetworks } : {};
   const backendOf = (name: string) => backends.get(name) ?? backend;
 
+  const database = join(folder, 'caisson.db');
+  let installation: string | undefined;
+
   async function start(own: readonly Profile[] = options.profiles ?? []): Promise<ControlPlane> {
-    const store = await openStore({ sqlite: join(folder, 'caisson.db') });
+    const store = await openStore({ sqlite: database }, installation);
+    installation = store.installation;
     stores.push(store);
     await store.hosts.seen('here', '1');
     const driver = new FakeDriver({ backend });
@@ -150,12 +161,14 @@ export async function controlPlane(options: PlaneOptions = {}): Promise<ControlP
       store,
       deadlines: quick,
       installation: store.installation,
+      papers: new Papers({ id: store.installation, secret: Buffer.alloc(32, 7) }),
       health,
       driver: (name) => findDriver(drivers, name),
       rates: (at, { cpuMillis, ...size }) => ratesOf(prices, at, { ...size, cpus: cpuMillis / 1000 }),
       spans: new Spans(),
       stillness: new Stillness(),
       inFlight: new InFlight(),
+      profile: ({ profile }) => (profile ? profiles.find(profile.name, profile.version) : undefined),
       subjects: { find: async () => undefined },
     };
     const runner = new Runner(work);
@@ -183,7 +196,17 @@ export async function controlPlane(options: PlaneOptions = {}): Promise<ControlP
     const expiry = new Expiry({ work, runner, profiles, snapshots, idle, ...(clocks ? { clocks } : {}) });
     const leases = new Leases({ store, sandboxes, keeper: expiry.keeper });
     const keeper = new SnapshotKeeper(work, snapshots);
-    const reconciler = new Reconciler({ work, runner, expiry, keeper, drivers });
+    const grace = options.grace?.() ?? new Grace(0);
+    const reconciler = new Reconciler({ work, runner, expiry, keeper, drivers, grace });
+    const kill = async () => {
+      // A server that was killed does nothing more, neither to the backend nor to the database.
+      for (const one of drivers)
+        for (const step of fakeSteps) one.faults.plan(step, { kind: 'wedge' }, Number.POSITIVE_INFINITY);
+      void pools.stop();
+      void expiry.close();
+      stores.splice(stores.indexOf(store), 1);
+      await store.close();
+    };
     return {
       work,
       store,
@@ -207,14 +230,13 @@ export async function controlPlane(options: PlaneOptions = {}): Promise<ControlP
         return repairs;
       },
       async restart(changed) {
-        // A server that was killed does nothing more, neither to the backend nor to the database.
-        for (const one of drivers)
-          for (const step of fakeSteps) one.faults.plan(step, { kind: 'wedge' }, Number.POSITIVE_INFINITY);
-        void pools.stop();
-        void expiry.close();
-        stores.splice(stores.indexOf(store), 1);
-        await store.close();
+        await kill();
         return start(changed);
+      },
+      async loseDatabase() {
+        await kill();
+        for (const suffix of ['', '-wal', '-shm']) rmSync(`${database}${suffix}`, { force: true });
+        return start();
       },
       async close() {
         await pools.stop();

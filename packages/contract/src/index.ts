@@ -49,6 +49,7 @@ export { type ErrorKind, errorKinds } from './errors/kinds.ts';
 export * from './errors/problem.ts';
 export * from './errors/table.ts';
 export * from './events/event.ts';
+export * from './events/repair.ts';
 export * from './ids.ts';
 export * from './lifecycle/actions.ts';
 export * from './lifecycle/reasons.ts';

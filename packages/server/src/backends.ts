@@ -34,6 +34,8 @@ export interface Backends {
   readonly filesystems: Filesystems | undefined;
   readonly images: Images | undefined;
   readonly backendImages: BackendImages | undefined;
+  /** What a killed server left half-made, and is gone now. */
+  readonly recovered: readonly string[];
   close(): Promise<void>;
 }
 
@@ -65,6 +67,7 @@ export async function openBackends(
     ? new Images({ ...registries, folder: folder.file('images'), guestProgram: guestProgram() })
     : undefined;
   let filesystems: Filesystems | undefined;
+  const recovered: string[] = [];
   const never = new AbortController().signal;
   const close = async () => {
     for (const driver of drivers) await driver.close?.();
@@ -78,14 +81,14 @@ export async function openBackends(
       const { storage: chosen, why } = await chooseStorage(folder, runtime, host, storage);
       filesystems = new Filesystems(images, chosen, why);
     }
-    if (process.getuid?.() === 0) await filesystems?.recover(never);
-    if (!filesystems) await images?.recover(never);
+    if (process.getuid?.() === 0) recovered.push(...((await filesystems?.recover(never)) ?? []));
+    if (!filesystems) recovered.push(...((await images?.recover(never)) ?? []));
     for (const driver of drivers) await driver.open?.(never);
   } catch (error) {
     await close();
     throw error;
   }
-  return { drivers, filesystems, images, backendImages: images && new BackendImages(images), close };
+  return { drivers, filesystems, images, backendImages: images && new BackendImages(images), recovered, close };
 }
 
 function engineDriver(

@@ -12,6 +12,7 @@ import type { Driver } from './drivers/driver.ts';
 import { openImages } from './image-parts.ts';
 import type { Builder } from './images/builders/builder.ts';
 import type { NativeBuilder } from './images/builders/native/native-builder.ts';
+import { keepInstallation, keptInstallation } from './installation.ts';
 import { Journal } from './network/journal.ts';
 import type { EgressLog } from './network/proxy/egress-gates.ts';
 import { SandboxRules } from './network/sandbox-rules.ts';
@@ -31,6 +32,8 @@ import { RoomSubjects } from './sandbox/building/room-subjects.ts';
 import { checkAll } from './sandbox/doctor.ts';
 import { Expiry } from './sandbox/expiry.ts';
 import { Guests } from './sandbox/guests.ts';
+import { Grace } from './sandbox/healing/grace.ts';
+import { Papers } from './sandbox/healing/papers.ts';
 import { HostReports } from './sandbox/host-reports.ts';
 import { Idle } from './sandbox/idle.ts';
 import { ImageChoice } from './sandbox/image-choice.ts';
@@ -140,8 +143,10 @@ async function assemble(
     undo.push(() => lock.close());
   }
   const location = options.databaseUrl ? { postgres: options.databaseUrl } : { sqlite: folder.file('caisson.db') };
-  const store = await openStore(location);
+  const kept = keptInstallation(folder.file('installation.json'));
+  const store = await openStore(location, kept?.id);
   undo.push(() => store.close());
+  const installation = keepInstallation(folder.file('installation.json'), store.installation, kept);
   const audit = new Audit(store, new Spool(folder.file('audit-pending')));
   undo.push(() => audit.close());
   await audit.open();
@@ -213,11 +218,13 @@ async function assemble(
     spans,
     deadlines,
     installation: store.installation,
+    papers: new Papers(installation),
     driver: (name) => findDriver(drivers, name),
     rates: (backend, { cpuMillis, ...size }) => ratesOf(router.prices, backend, { ...size, cpus: cpuMillis / 1000 }),
     filesystems,
     backendImages,
     health,
+    profile: ({ profile }) => (profile ? profiles.find(profile.name, profile.version) : undefined),
     selfChecks: ({ profile }) => (profile && profiles.find(profile.name, profile.version)?.selfCheck) ?? false,
     stillness: new Stillness(),
     inFlight: new InFlight(),
@@ -269,7 +276,10 @@ async function assemble(
   const diffs = new Diffs({ store, filesystems, sandboxes, snapshots, drivers });
   const archives = new Archives({ store, filesystems, snapshots, profiles, drivers });
   const keeper = new SnapshotKeeper(work, snapshots, drivers);
-  const reconciler = new Reconciler({ work, runner, expiry, keeper, drivers });
+  const { orphanGraceSeconds } = options;
+  const grace = new Grace(orphanGraceSeconds === undefined ? undefined : orphanGraceSeconds * 1000);
+  const { recovered } = backends;
+  const reconciler = new Reconciler({ work, runner, expiry, keeper, drivers, grace, recovered });
   for (const driver of drivers) {
     // What cannot be looked at now is seen at the next pass.
     driver.onEnded = (key) => void reconciler.look(key).catch(() => {});

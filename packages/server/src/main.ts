@@ -12,8 +12,9 @@ import { DataFolder } from './data-folder.ts';
 import { EventFeed } from './events/feed.ts';
 import { listenPreviews } from './listen-previews.ts';
 import { openPreviews, type Previews } from './preview/previews.ts';
+import type { Repair } from './sandbox/healing/repair.ts';
 import { Heartbeat } from './sandbox/heartbeat.ts';
-import type { Repair } from './sandbox/reconciler.ts';
+
 import { createLogger, type Logger } from './telemetry/log.ts';
 import { openHealth } from './telemetry-parts.ts';
 import type { Keys } from './tenancy/keys.ts';
@@ -178,8 +179,8 @@ async function adoptLate({ store, egress }: ControlPlane): Promise<void> {
 }
 
 /** Not every repair has a sandbox whose events could tell of it. */
-function repaired({ metrics, audit }: ControlPlane, { sandbox: subject, found: detail, did }: Repair): void {
-  metrics.repair(did);
+function repaired({ metrics, audit }: ControlPlane, { kind, sandbox: subject, found: detail, did }: Repair): void {
+  metrics.repair(kind, did);
   audit.server({ action: `reconcile.${did}`, subject, detail });
 }
 

@@ -47,11 +47,11 @@ export function openEgress(
   const gates = new EgressGates({ ...parts, log, resolver, closed, extraRoots });
   const reach = new Reach({ resolver, closed, trust: new Trust(extraRoots) });
   for (const driver of drivers) driver.onGuest = (key, guest) => gates.attach(key.sandbox, guest);
-  const forgetting = store.onEvent(({ type, subject }) => {
+  const forgetting = store.onEvent(({ type, subject, data }) => {
     const sandbox = subject as Id<'sandbox'>;
     if (ended.has(type)) gates.forget(sandbox);
-    // Whose it is has changed. Until its rules are read again nothing new passes.
-    if (type === 'caisson.sandbox.claimed') void gates.rulesChanged(sandbox).catch(() => {});
+    // Whose it is has changed, or it has a record again. Until its rules are read again nothing new passes.
+    if (type === 'caisson.sandbox.claimed' || data.from === null) void gates.rulesChanged(sandbox).catch(() => {});
   });
   const close = async () => {
     forgetting();

@@ -33,6 +33,8 @@ export interface ControlPlaneOptions {
   readonly log?: Logger | undefined;
   readonly limits?: Partial<Limits> | undefined;
   readonly deadlines?: Partial<Deadlines> | undefined;
+  /** How long what nobody owns is left alone after it was told. */
+  readonly orphanGraceSeconds?: number | undefined;
   /** What builds images, in place of the one that this machine has. */
   readonly builder?: Builder | undefined;
   /** How many builds run at a time, and how many of one tenant may wait. */

@@ -1,7 +1,7 @@
 import { CaissonError } from '@caisson/contract';
 import { type Command, Option } from 'commander';
 import { type CommandContext, withJson } from '../command-context.ts';
-import { collect, parseCount } from '../input/key-value.ts';
+import { collect, parseCount, parseSeconds } from '../input/key-value.ts';
 
 interface ServeOptions {
   readonly driver?: string[];
@@ -33,6 +33,7 @@ interface ServeOptions {
   readonly maxSandboxes?: number;
   readonly maxPerTenant?: number;
   readonly auditDays?: number;
+  readonly orphanGrace?: number;
   readonly usageHook?: string;
   readonly builds?: number;
   readonly maxBuilds?: number;
@@ -115,6 +116,14 @@ export function addServe(parent: Command, context: CommandContext): void {
     .option('--destroy-on-exit', 'destroy all sandboxes at the end instead of leaving them running')
     .option('--max-sandboxes <count>', 'how many sandboxes there may be on this host', parseCount)
     .option('--max-per-tenant <count>', 'how many sandboxes a tenant may have', parseCount)
+    .addOption(
+      new Option(
+        '--orphan-grace <seconds>',
+        'how long what has no record and no owner is left alone once it is told; 60 when absent',
+      )
+        .argParser(parseSeconds)
+        .env('CAISSON_ORPHAN_GRACE'),
+    )
     .option('--audit-days <days>', 'how long the audit log is kept; for ever when absent', parseCount)
     .option(
       '--usage-hook <url>',
@@ -153,6 +162,7 @@ async function serve(options: ServeOptions, { invocation, screen }: CommandConte
     secretsKey: { file: options.secretsKeyFile, text: take(env, 'CAISSON_SECRETS_KEY') },
     usageHook: usageHook(options.usageHook, env),
     auditDays: options.auditDays,
+    orphanGraceSeconds: options.orphanGrace,
     egress: {
       open: options.egressOpen ?? namesIn(env.CAISSON_EGRESS_OPEN),
       rootsFile: options.egressRoots ?? (env.CAISSON_EGRESS_ROOTS || undefined),

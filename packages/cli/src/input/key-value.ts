@@ -21,6 +21,12 @@ export function collect(text: string, previous: readonly string[] | false | unde
 }
 
 /** A whole number of at least one. */
+/** Nothing is an answer too: at once. */
+export function parseSeconds(text: string): number {
+  if (!/^(0|[1-9]\d{0,8})$/.test(text)) throw new InvalidArgumentError('It must be a whole number of seconds.');
+  return Number(text);
+}
+
 export function parseCount(text: string): number {
   if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('It must be a whole number of at least 1.');
   return Number(text);

@@ -8,6 +8,7 @@ import { networkRulesSchema } from '../network/policy.ts';
 import { ownerSchema } from '../owner.ts';
 import { leaseEnds } from '../profile/profile.ts';
 import { backendSchema } from '../routing/route-decision.ts';
+import { repairSchema } from './repair.ts';
 
 /**
  * Events in the shape of CloudEvents 1.0.
@@ -15,6 +16,7 @@ import { backendSchema } from '../routing/route-decision.ts';
  * Laws
  * - Append-only. No state without an event, no event without a state: both are written in one transaction.
  * - `sequence` rises by one within a subject and never repeats; replaying a sandbox's events gives its state.
+ * - A sandbox whose record was lost and made again begins with `caisson.sandbox.ready` or `.paused`, from no state.
  * - A member of a warm pool is ready when it is claimed: `caisson.sandbox.claimed` is the first event of its owner's log.
  * - `caisson.sandbox.<state>` tells that the sandbox arrived in that state.
  * - Extension attributes are lower-case letters only, as CloudEvents asks.
@@ -35,9 +37,9 @@ const stateChangeSchema = z.strictObject({
 
 export type StateChange = z.infer<typeof stateChangeSchema>;
 
-const repairSchema = z.strictObject({
-  found: z.string().max(1024).describe('the difference between record, runtime and storage'),
-  did: z.enum(['adopted', 'repaired', 'reaped', 'reported']),
+const hostRepairSchema = repairSchema.extend({
+  name: z.string().max(256).describe('what it was about, as a sandbox or as the backend calls it'),
+  driver: z.string().nullable().describe('the backend that had it; null where it lay on the host'),
 });
 
 const progressSchema = z.strictObject({ line: z.string().max(500).describe('what a long step is doing') });
@@ -102,7 +104,8 @@ export const eventTypes = {
     `caisson.sandbox.${SandboxState}`,
     typeof stateChangeSchema
   >),
-  'caisson.sandbox.repair': repairSchema,
+  'caisson.sandbox.repair': repairSchema.describe('the reconciler put something of it right'),
+  'caisson.host.repair': hostRepairSchema.describe('the same for what belongs to no sandbox on record'),
   'caisson.sandbox.progress': progressSchema,
   'caisson.sandbox.claimed': claimedSchema.describe('a member of a warm pool has its owner now'),
   'caisson.sandbox.rerouted': reroutedSchema.describe('one backend could not launch it, the next one tries'),

@@ -23,8 +23,8 @@ import type { GuestClient } from '@caisson/guest';
  * 4. `inspect` answers `gone` only when it knows. A backend that does not answer is `unknown`, and nothing is reaped
  *    or repaired because of an `unknown`.
  * 5. `list` answers only instances of its own installation (the label `caisson.installation`) whose key and whole owner
- *    can be recovered from the instance itself; what has no whole owner is listed as an orphan, with whatever name the
- *    backend has for it. What `halt` keeps is no instance and is not listed.
+ *    can be recovered from the instance itself, with the labels that `create` was given; what has no whole owner is listed
+ *    as an orphan, with whatever name the backend has for it. What `halt` keeps is no instance and is not listed.
  * 6. Every method takes a signal. When it is aborted the method rejects soon, and law 2 holds for what it had begun.
  * 7. Failures are thrown as CaissonError. The backend's words go into its context, its last lines only, no secrets.
  * 8. Nothing is remembered in the driver's memory alone: a new process with the same configuration finds everything.
@@ -56,6 +56,11 @@ export interface Driver
   inspect(key: InstanceKey, signal: AbortSignal): Promise<Inspection>;
   destroy(key: InstanceKey, signal: AbortSignal): Promise<void>;
   list(signal: AbortSignal): Promise<Listing>;
+  /**
+   * What is left on the machine of instances that `list` does not have any more, and that `destroy` frees. It may be
+   * another installation's: whoever asks knows which are theirs.
+   */
+  leftovers?(signal: AbortSignal): Promise<readonly InstanceKey[]>;
   /** Whether an instance of the blueprint wants its root filesystem with ids of its own. Where storage is `ours`. */
   ownIds?(blueprint: WorkspaceBlueprint): boolean;
   /** Gets ready to be asked anything; before that, `supports` knows nothing of the machine. */
@@ -114,15 +119,23 @@ export type Inspection =
 export interface ListedInstance {
   readonly key: InstanceKey;
   readonly owner: Owner;
+  /** Those that it was created with, whole; the driver's own may be among them. */
+  readonly labels: Readonly<Record<string, string>>;
   /** It is there, but its first process is not running any more; `inspect` says why. */
   readonly ended: boolean;
   /** Its processes stand still. */
   readonly paused?: boolean;
 }
 
+export interface Orphan {
+  readonly backendName: string;
+  readonly key?: InstanceKey;
+  readonly labels?: Readonly<Record<string, string>>;
+}
+
 export interface Listing {
   readonly instances: readonly ListedInstance[];
-  readonly orphans: readonly { readonly backendName: string; readonly key?: InstanceKey }[];
+  readonly orphans: readonly Orphan[];
 }
 
 export type Probe = (

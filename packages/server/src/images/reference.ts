@@ -20,11 +20,16 @@ export interface LocalReference {
   readonly tag?: string;
 }
 
-const localForm = /^(oci|oci-archive|docker-archive):(.*)$/;
+const localForm = /^(oci|oci-archive|docker-archive):(.*)$/s;
 const hostForm = /^(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:]+\])(?::\d{1,5})?$/i;
 const repositoryForm = /^[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*(?:\/[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*)*$/;
 const tagForm = /^\w[\w.-]{0,127}$/;
 const forms = '`host/name:tag`, `host/name@sha256:…`, `oci:/path`, `oci-archive:/path` or `docker-archive:/path`';
+
+/** Whether it is a path of the server's machine. */
+export function isLocalReference(text: string): boolean {
+  return localForm.test(text);
+}
 
 export function parseReference(text: string, defaultRegistry?: string): ImageReference {
   const local = localForm.exec(text);

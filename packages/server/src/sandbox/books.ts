@@ -1,6 +1,6 @@
 import { hasCode, type Id } from '@caisson/contract';
 import type { Store } from '../store/store.ts';
-import type { Repair } from './reconciler.ts';
+import type { Repair } from './healing/repair.ts';
 import type { Runner } from './runner.ts';
 
 /** Counting everything again costs a read of every living sandbox of those who have quotas. */
@@ -19,13 +19,18 @@ export class Books {
     const now = performance.now();
     const released = await this.#store.credits.releaseOrphans();
     const repairs = released.map(({ sandbox, released: micros }): Repair => {
-      return { sandbox, found: `${micros} micro-units held for a sandbox that is gone`, did: 'repaired' };
+      return {
+        kind: 'credits',
+        sandbox,
+        found: `${micros} micro-units held for a sandbox that is gone`,
+        did: 'repaired',
+      };
     });
     if (now - this.#countedAt < countEveryMs) return repairs;
     this.#countedAt = now;
     for (const { tenant, project, found } of await this.#store.quotas.repair()) {
       const of = project === null ? `tenant ${tenant}` : `project ${tenant}/${project}`;
-      repairs.push({ sandbox: of, found, did: 'repaired' });
+      repairs.push({ kind: 'quota', sandbox: of, found, did: 'repaired' });
     }
     return repairs;
   }

@@ -8,6 +8,7 @@ import {
 } from '@caisson/contract';
 import type { BaseImage } from '../images/images.ts';
 import type { StepChange } from '../store/sandboxes.ts';
+import { requireRecordedBase } from './base-access.ts';
 import { Progress } from './progress.ts';
 import type { WorkContext } from './work-context.ts';
 
@@ -24,12 +25,13 @@ export async function build(context: WorkContext, sandbox: Sandbox, signal: Abor
 
 /** The image of an attempt, built where it is not here. */
 export async function buildImage(
-  { store, imageChoice }: WorkContext,
+  { store, imageChoice, profile }: WorkContext,
   sandbox: Sandbox,
   attempt: Attempt,
   signal: AbortSignal,
 ): Promise<BaseImage> {
   if (!imageChoice) throw new CaissonError('build_failed', 'nothing is built by this server');
+  requireRecordedBase(sandbox, attempt.blueprint as WorkspaceBlueprint, profile?.(sandbox));
   let known = attempt.build;
   const progress = new Progress(store, sandbox.id);
   const steps = new StepLines(progress.tell);

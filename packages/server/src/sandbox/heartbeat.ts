@@ -1,6 +1,7 @@
 import { CaissonError } from '@caisson/contract';
 import type { Logger } from '../telemetry/log.ts';
-import type { Reconciler, Repair } from './reconciler.ts';
+import type { Repair } from './healing/repair.ts';
+import type { Reconciler } from './reconciler.ts';
 
 /** Runs the reconciler at start-up and again some seconds after each pass has ended, until it is stopped. */
 export class Heartbeat {

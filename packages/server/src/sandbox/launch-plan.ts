@@ -23,7 +23,9 @@ export interface Kept {
 export interface LaunchPlan {
   readonly attempt: Attempt;
   readonly blueprint: WorkspaceBlueprint;
-  /** That of its rules, which may have changed since it was written. */
+  /** What it may reach, which may have changed since it was written; undefined where nobody knows. */
+  readonly rules: NetworkRules | undefined;
+  /** That of its rules. */
   readonly networkMode: NetworkRules['mode'];
   /** The secrets that they name. */
   readonly secretNames: readonly string[];
@@ -54,7 +56,7 @@ export async function planOf(
   const networkMode = rules?.mode ?? 'off';
   const secretNames = rules?.secrets ?? secretsIn(blueprint);
   const isConnected = networkMode !== 'off' && driver.capabilities.networkModes.includes(networkMode);
-  const common = { attempt, blueprint, networkMode, secretNames, isConnected, fromKept, kept };
+  const common = { attempt, blueprint, rules, networkMode, secretNames, isConnected, fromKept, kept };
   if (snapshot === null || fromKept) return { ...common, from: undefined, notices: [] };
   const isFirst = attempt.action === 'restore' || attempt.action === 'fork';
   const inputs = await store.snapshots.inputs(snapshot);

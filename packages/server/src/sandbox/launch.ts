@@ -4,9 +4,11 @@ import { proxyEnv } from '../network/proxy-ports.ts';
 import type { LaunchSecrets } from '../network/secrets/inside-secrets.ts';
 import type { AttemptImage } from '../store/attempts.ts';
 import type { StepChange } from '../store/sandboxes.ts';
+import { requireRecordedBase } from './base-access.ts';
 import { withDeadline } from './deadline.ts';
 import { end, haltOrEnd, keyOf, removeFilesystem } from './end.ts';
 import { furnish } from './furnish.ts';
+import { instanceLabels } from './healing/papers-of.ts';
 import { withHostDefaults } from './host-defaults.ts';
 import { chosenImage, imageOnBackend } from './launch-image.ts';
 import { type Kept, type LaunchPlan, planOf } from './launch-plan.ts';
@@ -34,6 +36,7 @@ export async function launch(
 ): Promise<StepChange> {
   const driver = context.driver(sandbox.driver);
   const plan = await planOf(context, driver, sandbox, kept);
+  if (!plan.fromKept && !plan.from) requireRecordedBase(sandbox, plan.blueprint, context.profile?.(sandbox));
   const backend = { driver: driver.name, host: sandbox.host ?? '' };
   const { tenant } = sandbox.owner;
   context.health?.began(backend, tenant);
@@ -98,20 +101,24 @@ async function requestOf(
   const resources = withHostDefaults(blueprint.runtime.resources);
   const outward = isConnected ? proxyEnv : {};
   const envOn = (image: AttemptImage) => ({ ...outward, ...image.env, ...secrets?.env, ...blueprint.runtime.env });
-  const common = {
+  const common = async (image?: AttemptImage) => ({
     key: keyOf(sandbox),
     owner: sandbox.owner,
-    labels: { 'caisson.installation': context.installation },
+    labels: await instanceLabels(context, sandbox, plan, image),
     blueprint,
     fromKept,
     resources,
-  };
+  });
   const { filesystems, store, deadlines } = context;
   if (driver.capabilities.storage !== 'ours') {
     const found = await imageOnBackend(context, driver, sandbox, plan, signal);
-    if (!found) return { request: common, notices };
+    if (!found) return { request: await common(), notices };
     const { image, notices: more } = found;
-    const request = { ...common, image: { reference: image.digest, digest: image.digest }, env: envOn(image) };
+    const request = {
+      ...(await common(image)),
+      image: { reference: image.digest, digest: image.digest },
+      env: envOn(image),
+    };
     return { request, notices: [...notices, ...more], image };
   }
   if (!filesystems) throw new CaissonError('storage_failed', 'this server has no storage for root filesystems');
@@ -130,7 +137,7 @@ async function requestOf(
         signal: inner,
       }),
     );
-    const request = { ...common, rootfs: prepared.rootfs, env: envOn(prepared.image) };
+    const request = { ...(await common(prepared.image)), rootfs: prepared.rootfs, env: envOn(prepared.image) };
     const told = [...notices, ...(chosen.notices ?? []), ...prepared.notices];
     return { request, notices: told, image: prepared.image };
   } finally {

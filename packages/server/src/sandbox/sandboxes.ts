@@ -25,7 +25,8 @@ import type { IdempotentRequest } from '../store/idempotency.ts';
 import type { Limits } from '../store/limits.ts';
 import type { SandboxFilter } from '../store/sandboxes.ts';
 import type { Store } from '../store/store.ts';
-import { type Caller, canSee, projectOf, requireChange } from '../tenancy/caller.ts';
+import { type Caller, canSee, isOperator, projectOf, requireChange } from '../tenancy/caller.ts';
+import { requireBase } from './base-access.ts';
 import { Composer } from './composer.ts';
 import { isLost, loseIfGone } from './lose.ts';
 import { type Outcome, settle } from './outcome.ts';
@@ -334,6 +335,7 @@ export class Sandboxes {
     const given = request.profile ?? (request.spec === undefined ? canaryProfile.name : undefined);
     const profile = given === undefined ? undefined : this.#context.profiles.get(given);
     const composed = this.#composer.compose(profile, request.inputs ?? {}, request.spec ?? {});
+    requireBase(composed.blueprint.target.os, profile, isOperator(caller));
     const project = projectOf(caller, request.project);
     const { tenant, principal } = caller.owner;
     const owner: Owner =

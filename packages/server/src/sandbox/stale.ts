@@ -6,13 +6,15 @@ import {
   type StaleItem,
   type StaleReport,
 } from '@caisson/contract';
-import type { Driver, InstanceKey, Listing } from '../drivers/driver.ts';
+import type { Driver, Listing } from '../drivers/driver.ts';
 import { within } from '../drivers/within.ts';
 import type { Store } from '../store/store.ts';
 import { type Caller, canSee, isOperator } from '../tenancy/caller.ts';
 import { withDeadline } from './deadline.ts';
 import { eachInState } from './each-in-state.ts';
 import { keyOf } from './end.ts';
+import { filesGraceName } from './healing/left-files.ts';
+import { graceName, instanceName } from './healing/unowned.ts';
 import type { Reconciler } from './reconciler.ts';
 import type { Runner } from './runner.ts';
 import type { Sandboxes } from './sandboxes.ts';
@@ -70,7 +72,8 @@ export class Stale {
     const found = await this.find(caller, aged, true);
     if (!asked.apply)
       return { ...found, applied: false, items: found.items.map((item) => ({ ...item, reaped: false })) };
-    await this.#context.reconciler.pass();
+    // Whoever runs the machine need not wait; what others may end has its grace time.
+    await this.#context.reconciler.pass({ atOnce: isOperator(caller) });
     for (const { kind, name } of found.items) if (kind === 'aged-sandbox') await this.#end(name);
     // What was begun again need not end now: then it is not stale any more.
     await within(this.#context.runner.idle(), settleMs);
@@ -105,9 +108,11 @@ export class Stale {
       const sandbox = await this.#store.sandboxes.get(key.sandbox);
       if (this.#context.runner.busy(key.sandbox) || (sandbox && isWanted(sandbox, key, driver.name))) continue;
       add(
-        nameOf(key),
+        instanceName(key),
         sandbox,
-        sandbox ? `its sandbox is ${sandbox.state} and does not want it` : 'no record of it',
+        sandbox
+          ? `its sandbox is ${sandbox.state} and does not want it`
+          : `no record of it${this.#ends(graceName(driver.name, key))}`,
         true,
       );
     }
@@ -116,7 +121,9 @@ export class Stale {
       add(
         backendName,
         undefined,
-        key ? 'an instance without an owner' : 'it has neither owner nor name',
+        key
+          ? `an instance without an owner${this.#ends(graceName(driver.name, key))}`
+          : 'it has neither owner nor name',
         key !== undefined,
       );
     }
@@ -125,11 +132,11 @@ export class Stale {
 
   /** Records that say that something runs, where the backend says that nothing does. */
   async #lost(driver: Driver, { instances }: Listing, signal: AbortSignal): Promise<StaleItem[]> {
-    const alive = new Set(instances.filter(({ ended }) => !ended).map(({ key }) => nameOf(key)));
+    const alive = new Set(instances.filter(({ ended }) => !ended).map(({ key }) => instanceName(key)));
     const items: StaleItem[] = [];
     for (const state of ['ready', 'paused'] as const) {
       for await (const sandbox of eachInState(this.#store, state, signal)) {
-        if (sandbox.driver !== driver.name || alive.has(nameOf(keyOf(sandbox)))) continue;
+        if (sandbox.driver !== driver.name || alive.has(instanceName(keyOf(sandbox)))) continue;
         const { status } = await driver.inspect(keyOf(sandbox), signal);
         if (status === 'running' || status === 'paused' || status === 'unknown') continue;
         items.push(zombie(sandbox, `${state}, and its instance is ${status}`));
@@ -155,11 +162,16 @@ export class Stale {
       items.push({ kind: 'orphan-directory', name, driver: null, owner: null, detail, reapable });
     for (const id of sandboxes) {
       if (runner.busy(id) || wantsFilesystem(await this.#store.sandboxes.get(id), drivers)) continue;
-      add(id, 'a root filesystem that no record wants', true);
+      add(id, `a root filesystem that no record wants${this.#ends(filesGraceName(id))}`, true);
     }
     for (const id of snapshots)
       if (!(await this.#store.snapshots.get(id as Id<'snapshot'>))) add(id, 'a snapshot that no record knows', false);
     return items;
+  }
+
+  #ends(name: string): string {
+    const left = this.#context.reconciler.grace.secondsLeft(name);
+    return left === undefined ? '' : `; it is ended in ${Math.ceil(left)} s`;
   }
 
   async #aged(caller: Caller, agedSeconds: number, reapable: boolean): Promise<StaleItem[]> {
@@ -179,10 +191,6 @@ export class Stale {
 
 function zombie({ id, driver, owner }: Sandbox, detail: string): StaleItem {
   return { kind: 'zombie-record', name: id, driver, owner, detail, reapable: true };
-}
-
-function nameOf({ sandbox, incarnation }: InstanceKey): string {
-  return `${sandbox}.${incarnation}`;
 }
 
 function identity({ kind, name, driver }: StaleItem): string {

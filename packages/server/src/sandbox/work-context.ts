@@ -1,4 +1,4 @@
-import type { Backend, HourlyRates, Sandbox } from '@caisson/contract';
+import type { Backend, HourlyRates, ResolvedProfile, Sandbox } from '@caisson/contract';
 import type { Driver } from '../drivers/driver.ts';
 import type { EgressSubjects } from '../network/egress.ts';
 import type { InsideSecrets } from '../network/secrets/inside-secrets.ts';
@@ -8,6 +8,7 @@ import type { Store } from '../store/store.ts';
 import type { Spans } from '../telemetry/spans.ts';
 import type { BackendImages } from './backend-images.ts';
 import type { Filesystems } from './filesystems.ts';
+import type { Papers } from './healing/papers.ts';
 import type { ImageChoice } from './image-choice.ts';
 import type { InFlight } from './in-flight.ts';
 import type { Stillness } from './travel/stillness.ts';
@@ -40,9 +41,13 @@ export interface WorkContext {
   readonly store: Store;
   readonly deadlines: Deadlines;
   readonly installation: string;
+  /** What instances carry, so that a lost record can be made again; without it none is. */
+  readonly papers?: Papers | undefined;
   /** What takes time is told to them. */
   readonly spans: Spans;
   driver(name: string | null): Driver;
+  /** The profile of a record, where it is still there. */
+  readonly profile?: ((sandbox: Sandbox) => ResolvedProfile | undefined) | undefined;
   /** Whether a new sandbox of this record looks at itself before it is ready. */
   selfChecks?(sandbox: Sandbox): boolean;
   /** What a size costs for an hour on a backend; absent where nobody pays. */

@@ -39,7 +39,7 @@ const migrations: readonly Migration[] = [
  * Brings the database to this version, one transaction for each step, so that a step killed half-way is not there at all.
  * Two servers that start at once take turns. Answers the id of the installation.
  */
-export async function migrate(database: Database): Promise<string> {
+export async function migrate(database: Database, kept?: string): Promise<string> {
   const { db, engine } = database;
   await sql`create table if not exists meta (key text primary key, value text not null)`.execute(db).catch(ignoreRace);
   for (;;) {
@@ -67,7 +67,7 @@ export async function migrate(database: Database): Promise<string> {
   }
   await db
     .insertInto('meta')
-    .values({ key: 'installation', value: newId('host').slice(3) })
+    .values({ key: 'installation', value: kept ?? newId('host').slice(3) })
     .onConflict((conflict) => conflict.column('key').doNothing())
     .execute();
   const row = await db.selectFrom('meta').select('value').where('key', '=', 'installation').executeTakeFirstOrThrow();

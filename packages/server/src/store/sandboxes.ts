@@ -13,9 +13,7 @@ import {
   type SandboxState,
   type SelfCheck,
   type Standing,
-  type StateChange,
   type Step,
-  stateEventType,
   systemOwner,
   transientStates,
   transition,
@@ -32,12 +30,15 @@ import { type LeaseChange, leaseStill, type SeenLease, steppedLeaseColumns } fro
 import { type Limits, takePlace } from './limits.ts';
 import type { PayTerms } from './meters.ts';
 import { newRow, rollbackTarget } from './new-sandbox-row.ts';
-import { rowOwner, type SandboxRow, toSandbox } from './sandbox-row.ts';
+import { type SandboxRow, toSandbox } from './sandbox-row.ts';
 import { inheritRules } from './sandbox-rules.ts';
 import type { SandboxSize } from './sandbox-size.ts';
 import { sandboxTransaction } from './sandbox-transaction.ts';
 import { requireSnapshot } from './snapshot-use.ts';
 import { statement } from './statement.ts';
+import { type Applied, tellState } from './tell-state.ts';
+
+export type { Applied } from './tell-state.ts';
 
 export interface NewSandbox {
   readonly id: Id<'sandbox'>;
@@ -95,11 +96,6 @@ export interface SandboxFilter {
   readonly labels?: readonly (readonly [string, string])[] | undefined;
   readonly after?: string | undefined;
   readonly limit: number;
-}
-
-export interface Applied {
-  readonly sandbox: Sandbox;
-  readonly event: CaissonEvent;
 }
 
 /** Sandboxes and their states. Every change of state is one compare-and-set and its event, in one transaction. */
@@ -364,22 +360,8 @@ export class SandboxStore {
     return this.#events.append(tx, event);
   }
 
-  async #tell(tx: Queries, row: SandboxRow, from: SandboxState | null, cause: ActionName | null): Promise<Applied> {
-    const sandbox = toSandbox(row);
-    const data: StateChange = {
-      from,
-      to: sandbox.state,
-      action: sandbox.action,
-      cause,
-      incarnation: sandbox.incarnation,
-      owner: rowOwner(row),
-      reason: sandbox.reason,
-      ...(sandbox.rollbackTo === null ? {} : { snapshot: sandbox.rollbackTo }),
-    };
-    const { id: subject, tenant, project, sequence, updated_at: time } = row;
-    const type = stateEventType(sandbox.state);
-    const event = await this.#events.append(tx, { type, subject, sequence, tenant, project, time, data });
-    return { sandbox, event };
+  #tell(tx: Queries, row: SandboxRow, from: SandboxState | null, cause: ActionName | null): Promise<Applied> {
+    return tellState(this.#events, tx, row, from, cause);
   }
 }
 

@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { AdoptionStore } from './adoptions.ts';
 import { AttemptStore } from './attempts.ts';
 import { AuditStore } from './audit.ts';
 import { BuildLogStore } from './build-log.ts';
@@ -8,6 +9,7 @@ import { type Database, openPostgres, openSqlite } from './database.ts';
 import { EgressLog } from './egress-log.ts';
 import { EgressUsageStore } from './egress-usage.ts';
 import { type EventListener, EventLog } from './events.ts';
+import { HostRepairStore } from './host-repairs.ts';
 import { HostStore } from './hosts.ts';
 import { IdempotencyStore } from './idempotency.ts';
 import { ImageUses } from './image-uses.ts';
@@ -35,6 +37,8 @@ export interface Store {
   readonly engine: Database['engine'];
   readonly installation: string;
   readonly sandboxes: SandboxStore;
+  readonly adoptions: AdoptionStore;
+  readonly hostRepairs: HostRepairStore;
   readonly leases: LeaseStore;
   readonly attempts: AttemptStore;
   readonly routes: RouteStore;
@@ -71,11 +75,12 @@ export interface Store {
 
 export type StoreLocation = { readonly sqlite: string } | { readonly postgres: string };
 
-export async function openStore(location: StoreLocation): Promise<Store> {
+/** `kept`: the id that a new database gets, where the installation is older than it. */
+export async function openStore(location: StoreLocation, kept?: string): Promise<Store> {
   const database = 'sqlite' in location ? await openSqlite(location.sqlite) : await openPostgres(location.postgres);
   let installation: string;
   try {
-    installation = await migrate(database);
+    installation = await migrate(database, kept);
   } catch (error) {
     await database.close().catch(() => {});
     throw error;
@@ -97,6 +102,8 @@ export async function openStore(location: StoreLocation): Promise<Store> {
     installation,
     events,
     sandboxes: new SandboxStore(database, events, publish),
+    adoptions: new AdoptionStore(database, events, publish),
+    hostRepairs: new HostRepairStore(database, events, publish, installation),
     leases: new LeaseStore(database, events, publish),
     attempts: new AttemptStore(database),
     routes: new RouteStore(database, events, publish),

@@ -65,7 +65,7 @@ export class Metrics {
   readonly service: ServiceMetrics;
   readonly #registry = new Registry();
   readonly #requests: Histogram<'route' | 'status'>;
-  readonly #repairs: Counter<'did'>;
+  readonly #repairs: Counter<'kind' | 'did'>;
   readonly #phases: Histogram<'phase' | 'driver' | 'outcome'>;
   readonly #failures: Counter<'phase' | 'code'>;
   readonly #events: Counter<'type'>;
@@ -83,8 +83,8 @@ export class Metrics {
     });
     this.#repairs = new Counter({
       name: 'caisson_repairs_total',
-      help: 'What the reconciler did.',
-      labelNames: ['did'],
+      help: 'What the reconciler found, and what it did.',
+      labelNames: ['kind', 'did'],
       registers,
     });
     this.#phases = new Histogram({
@@ -197,8 +197,8 @@ export class Metrics {
     for (const { name, state } of checks) this.#health.set({ check: name }, healthStates.indexOf(state));
   }
 
-  repair(did: string): void {
-    this.#repairs.inc({ did });
+  repair(kind: string, did: string): void {
+    this.#repairs.inc({ kind, did });
   }
 
   get contentType(): string {

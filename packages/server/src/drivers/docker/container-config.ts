@@ -94,13 +94,13 @@ export function relayCommand(): string[] {
 }
 
 /** The labels of a container are the image's too, where it has no own: so each of ours is always there, if empty. */
-const noScope = { 'caisson.scope': '' };
+const empty = { 'caisson.scope': '', 'caisson.papers': '', 'caisson.room': '' };
 
 /** By which an instance is found again, with its whole owner. */
 export function labelsOf({ key, owner, labels }: CreateRequest): Record<string, string> {
   const { sandbox, incarnation } = key;
   const own = { 'caisson.sandbox': sandbox, 'caisson.incarnation': String(incarnation) };
-  return { ...labels, ...noScope, ...ownerLabels(owner), ...own };
+  return { ...empty, ...labels, ...ownerLabels(owner), ...own };
 }
 
 /** The whole owner, or undefined. */

@@ -270,13 +270,13 @@ export class DockerDriver implements Driver {
       const key = keyOf(container);
       const owner = key && ownerOf(Labels ?? {});
       if (!key || !owner) {
-        orphans.push({ backendName: container, ...(key ? { key } : {}) });
+        orphans.push({ backendName: container, labels: Labels ?? {}, ...(key ? { key } : {}) });
         continue;
       }
       const names = namesOf(key);
       const paused = State === 'paused';
       const ended = (State !== 'running' && !paused) || this.#isCutShort(names);
-      instances.push({ key, owner, ended, ...(paused && !ended ? { paused } : {}) });
+      instances.push({ key, owner, labels: Labels ?? {}, ended, ...(paused && !ended ? { paused } : {}) });
       // One that somebody is at work on gets its link from them.
       if (!ended && !this.#turns.isTaken(names.name)) this.#links.open(key);
     }

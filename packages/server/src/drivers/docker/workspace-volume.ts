@@ -25,5 +25,6 @@ export function workspaceMount(
   { workspace }: InstanceNames,
 ): Record<string, unknown> {
   const target = blueprint.runtime.workspaceRoot;
-  return { Type: 'volume', Source: workspace, Target: target, VolumeOptions: { Labels: labels } };
+  const { 'caisson.papers': _, ...Labels } = labels;
+  return { Type: 'volume', Source: workspace, Target: target, VolumeOptions: { Labels } };
 }

@@ -139,16 +139,19 @@ export class FakeDriver implements Driver {
   async list(signal: AbortSignal): Promise<Listing> {
     await this.faults.pass('list.before', signal);
     this.#reach();
-    const instances: { key: InstanceKey; owner: Owner; ended: boolean }[] = [];
-    const orphans: { backendName: string; key: InstanceKey }[] = [];
+    const instances: Listing['instances'][number][] = [];
+    const orphans: Listing['orphans'][number][] = [];
     for (const [backendName, instance] of this.backend.all()) {
       const owner = ownerFromLabels(instance.labels);
-      if (owner === undefined) orphans.push({ backendName, key: instance.key });
+      const { labels } = instance;
+      if (owner === undefined) orphans.push({ backendName, key: instance.key, labels });
       else if (instance.status !== 'halted')
         instances.push({
           key: instance.key,
           owner,
+          labels,
           ended: instance.status === 'ended' || instance.status === 'making',
+          ...(instance.status === 'paused' ? { paused: true } : {}),
         });
     }
     return { instances, orphans };

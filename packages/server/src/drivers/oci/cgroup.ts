@@ -42,6 +42,12 @@ export class Cgroup {
     this.#root = root;
   }
 
+  /** The groups right below a path, of whatever tree. */
+  static namesBelow(path: string, layout: CgroupLayout, root: string = mounted): string[] {
+    const trees = layout === 'v2' ? [''] : readdirSync(root);
+    return [...new Set(trees.flatMap((tree) => foldersIn(join(root, tree, path))))];
+  }
+
   get cpuSeconds(): number {
     if (this.#isV2) return this.#field('', 'cpu.stat', 'usage_usec') / 1e6;
     return this.#number('cpuacct', 'cpuacct.usage') / 1e9;
@@ -168,6 +174,15 @@ export class Cgroup {
       .split('\n')
       .find((one) => one.startsWith(`${name} `));
     return Number(line?.slice(name.length + 1)) || 0;
+  }
+}
+
+function foldersIn(path: string): string[] {
+  try {
+    return readdirSync(path, { withFileTypes: true }).flatMap((entry) => (entry.isDirectory() ? [entry.name] : []));
+  } catch {
+    // Not every tree has it.
+    return [];
   }
 }
 

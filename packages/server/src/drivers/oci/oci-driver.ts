@@ -27,6 +27,7 @@ import { GuestLink } from './guest-link.ts';
 import { InstanceFolder, type InstanceRecord } from './instance-folder.ts';
 import { isRuntimeName, knownRuntimes } from './known-runtimes.ts';
 import { launch } from './launch.ts';
+import { leftBehind, removeStates } from './left-behind.ts';
 import { isAlive, isEnding, isInCgroup } from './process-identity.ts';
 import type { Runtime } from './runtime.ts';
 import { Runtimes } from './runtimes.ts';
@@ -183,12 +184,13 @@ export class OciDriver implements Driver {
       const owner = record && ownerFromLabels(record.labels);
       if (!record || !owner) {
         // A folder that is only just being made has no record yet, and somebody who is at work on it.
-        if (!this.#turns.isTaken(name)) orphans.push({ backendName: name, ...(key ? { key } : {}) });
+        const labels = record?.labels ?? {};
+        if (!this.#turns.isTaken(name)) orphans.push({ backendName: name, labels, ...(key ? { key } : {}) });
         continue;
       }
       const ended = !record.running || !isAlive(record.running);
       const paused = !ended && this.#isPaused(folder, record);
-      instances.push({ key: record.key, owner, ended, ...(paused ? { paused } : {}) });
+      instances.push({ key: record.key, owner, labels: record.labels, ended, ...(paused ? { paused } : {}) });
       // One that somebody is at work on gets its link from them.
       if (ended || this.#turns.isTaken(name)) continue;
       const { oomKills } = this.#cgroup(folder);
@@ -199,6 +201,11 @@ export class OciDriver implements Driver {
       await this.#link(folder, record).catch(() => {});
     }
     return { instances, orphans };
+  }
+
+  async leftovers(signal: AbortSignal): Promise<readonly InstanceKey[]> {
+    signal.throwIfAborted();
+    return leftBehind(this.#place.root, this.#layout);
   }
 
   async guest(key: InstanceKey, signal: AbortSignal): Promise<GuestClient> {
@@ -313,9 +320,10 @@ export class OciDriver implements Driver {
 
   /** Ends everything of an instance, in an order in which it can be done again from the start at any point. */
   async #remove(folder: InstanceFolder, record: InstanceRecord | undefined): Promise<void> {
-    // Without a record nothing was made for it yet, or nothing of it outlived the machine but perhaps an empty group.
+    // Without a record nothing was made for it yet, or somebody took its folder away and left its group.
     if (!record) {
-      this.#cgroup(folder).removeEmpty();
+      await this.#cgroup(folder).end();
+      await removeStates(this.#place.root, folder.name);
       return folder.remove();
     }
     const runtime = this.#runtime(record);

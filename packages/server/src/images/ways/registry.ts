@@ -1,7 +1,7 @@
 import { CaissonError } from '@caisson/contract';
 import type { BaseImage } from '../images.ts';
 import { readImage } from '../oci/content.ts';
-import type { RegistryReference } from '../reference.ts';
+import { parseReference, type RegistryReference } from '../reference.ts';
 import type { RegistryCredential } from '../registry/credentials.ts';
 import { RegistryClient } from '../registry/registry-client.ts';
 import { RegistrySource } from '../registry/registry-source.ts';
@@ -9,7 +9,8 @@ import { fromRecord, settle, type Work } from './workshop.ts';
 
 /**
  * The registry is asked each time, also for an image that is here: whether the caller may have it is its decision. Only
- * when it cannot be reached, and the digest says what is meant, is the kept one taken.
+ * when it cannot be reached, and the digest says what is meant, is the kept one taken, where it came from there: a digest
+ * beside a host that answers nobody would be a way to the images of others.
  */
 export async function registryImage(
   text: string,
@@ -26,9 +27,20 @@ export async function registryImage(
     return { ...image, pinned: `${host}/${repository}@${content.rootDigest}` };
   } catch (error) {
     const kept = isUnreachable(error) && reference.digest ? await work.records.read(reference.digest) : undefined;
-    if (kept === undefined) throw error;
+    if (kept === undefined || !isOf(kept.name, reference)) throw error;
     const notice = `the registry ${host} cannot be reached; the image was kept from an earlier time`;
     return { ...fromRecord(kept, work), name: text, notices: [notice, ...kept.notices], pinned: text };
+  }
+}
+
+/** Whether what is called so came from the repository of the reference. */
+function isOf(name: string, { host, repository }: RegistryReference): boolean {
+  try {
+    const from = parseReference(name, host);
+    return from.kind === 'registry' && from.host === host && from.repository === repository;
+  } catch {
+    // What was made here has a name that is no reference.
+    return false;
   }
 }
 

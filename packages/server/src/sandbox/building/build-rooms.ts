@@ -10,6 +10,7 @@ import { proxyEnv } from '../../network/proxy-ports.ts';
 import type { Storage } from '../../storage/storage.ts';
 import { Spans } from '../../telemetry/spans.ts';
 import { withDeadline } from '../deadline.ts';
+import { roomLabels } from '../healing/instance-labels.ts';
 import type { Runner } from '../runner.ts';
 import type { Deadlines } from '../work-context.ts';
 import { BuildRoom } from './build-room.ts';
@@ -91,7 +92,7 @@ export class BuildRooms implements StepRooms {
       const isConnected = request.rules.mode !== 'off';
       await withDeadline('launching a build room', deadlines.launchMs, signal, async (inner) => {
         const env = { ...(isConnected ? proxyEnv : {}), ...request.env };
-        const labels = { 'caisson.installation': installation };
+        const labels = roomLabels(installation);
         const { owner } = request;
         await driver.create({ key, owner, labels, blueprint, rootfs, resources, env, isBare: true }, inner);
         if (isConnected) await listenInside(await room.guest(inner), inner);

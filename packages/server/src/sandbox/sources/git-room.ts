@@ -4,6 +4,7 @@ import type { Driver, InstanceKey } from '../../drivers/driver.ts';
 import { normalize } from '../compose.ts';
 import { withDeadline } from '../deadline.ts';
 import type { Filesystems } from '../filesystems.ts';
+import { roomLabels } from '../healing/instance-labels.ts';
 import { withHostDefaults } from '../host-defaults.ts';
 import type { WorkContext } from '../work-context.ts';
 import type { Rooms } from './placer.ts';
@@ -55,7 +56,7 @@ export function gitRooms({ work, drivers, filesystems, hold }: GitRoomParts): Ro
       }),
     );
     return withDeadline('opening a room', work.deadlines.launchMs, signal, async (inner) => {
-      const labels = { 'caisson.installation': work.installation };
+      const labels = roomLabels(work.installation);
       const env = { PATH: '/usr/local/bin:/usr/bin:/bin' };
       await one.create({ key, owner: systemOwner, labels, blueprint, rootfs, resources, env }, inner);
       const guest = await one.guest?.(key, inner);

@@ -66,10 +66,10 @@ export class JoinedTrees {
   }
 
   /** Undoes what nobody knows: of a server that was killed, or that was showing something. */
-  async removeStrangers(isKnown: (name: string) => boolean): Promise<void> {
-    for (const name of existsSync(this.#folder) ? await readdir(this.#folder) : []) {
-      if (!isKnown(name)) await this.unmount(name);
-    }
+  async removeStrangers(isKnown: (name: string) => boolean): Promise<string[]> {
+    const strangers = (existsSync(this.#folder) ? await readdir(this.#folder) : []).filter((name) => !isKnown(name));
+    for (const name of strangers) await this.unmount(name);
+    return strangers;
   }
 
   /** Whether nothing is mounted. */

@@ -113,8 +113,8 @@ export class LayeredStorage implements Storage {
     signal.throwIfAborted();
     await this.#open();
     for (const folder of ['making', 'trash']) await unmountBelow(this.#host, join(this.#pool.path, folder));
-    await this.#trees.removeStrangers((name) => this.#pool.has(this.#pool.rootfs(name)));
-    const swept = [...(await this.#pool.finishSwaps()), ...(await this.#pool.sweep())];
+    const strangers = await this.#trees.removeStrangers((name) => this.#pool.has(this.#pool.rootfs(name)));
+    const swept = [...strangers, ...(await this.#pool.finishSwaps()), ...(await this.#pool.sweep())];
     return [...swept, ...(await this.#store.recover())];
   }
 
