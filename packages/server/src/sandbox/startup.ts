@@ -4,6 +4,7 @@ import { collect, type ExitStatus, type GuestClient, type SpawnOptions } from '@
 import { repositoryDirectory, type Step } from '@caisson/workspace-composition';
 import { launchCommand } from '../images/harnesses/commands.ts';
 import { findHarness } from '../images/harnesses/table.ts';
+import { sandboxUser } from '../images/plan/sandbox-user.ts';
 
 /** The tags under which people find these processes. */
 export const startupTag = 'startup';
@@ -95,8 +96,7 @@ async function begin(
   const { cwd, signal } = options;
   const asRoot = { user: 'root', signal } as const;
   try {
-    if (await guest.files.mkdir(cwd, { ...asRoot, parents: true }))
-      await guest.files.chown(cwd, { uid: 1000, gid: 1000 }, asRoot);
+    if (await guest.files.mkdir(cwd, { ...asRoot, parents: true })) await guest.files.chown(cwd, sandboxUser, asRoot);
     await guest.processes.start({ ...options, whenDetached: 'drop', ringBytes });
   } catch (error) {
     if (!(error instanceof CaissonError) || !/^(?:command_|file_|request_)/.test(error.code)) throw error;

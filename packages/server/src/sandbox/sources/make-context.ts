@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { CaissonError, hasCode, networkRulesOf } from '@caisson/contract';
 import type { GuestClient } from '@caisson/guest';
 import { defaultBounds } from '../../images/bounds.ts';
+import { forgetWhen, gitEnvironment } from '../../images/sources/git-scripts.ts';
 import { resolveRef } from '../../images/sources/remote.ts';
 import { unpackTar } from '../../images/unpack.ts';
 import type { BuildContext, ContextRequest } from '../sources-port.ts';
@@ -10,6 +11,7 @@ import { isContent } from './contents.ts';
 import { placeRepository } from './place-repository.ts';
 import { placeSubmodules } from './place-submodules.ts';
 import { remotesOf } from './remotes.ts';
+import { mustRun } from './run-inside.ts';
 import { type GitSource, isGit, type NamedSource, namedInputs, namedWorkspace, naming } from './source-name.ts';
 import type { SourcesOptions } from './sources.ts';
 
@@ -40,9 +42,16 @@ export async function makeContext(options: SourcesOptions, request: ContextReque
 
 function wantedOf({ plan, blueprint }: ContextRequest, folder: string): readonly Wanted[] {
   const workspace = namedWorkspace(blueprint);
+  const { repository } = plan;
   const own =
-    workspace && plan.repository
-      ? [{ named: workspace, fact: plan.repository.commit, folder: join(folder, 'repository') }]
+    workspace && repository
+      ? [
+          {
+            named: workspace,
+            fact: 'url' in repository ? repository.commit : repository.digest,
+            folder: join(folder, 'repository'),
+          },
+        ]
       : [];
   const inputs = namedInputs(blueprint).flatMap((named) => {
     const { id } = named.source;
@@ -92,6 +101,8 @@ async function checkOut(
   const placing = { guest, user: 'user', received: () => {}, signal };
   await placeRepository(converseWith(url), checkout, placing);
   if (named.source.submodules) await placeSubmodules(checkout, converseWith, placing);
+  const script = { text: forgetWhen, args: [roomFolder], user: 'user', env: gitEnvironment };
+  await mustRun(guest, script, signal);
 
   /** The branch may have moved on since; then the workspace is on none. */
   async function branchOf(): Promise<string | undefined> {
