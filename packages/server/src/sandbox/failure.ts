@@ -6,6 +6,7 @@ const reasonOf: Partial<Record<string, ReasonCode>> = {
   guest_failed: 'guest_gone',
   guest_unreachable: 'guest_gone',
   storage_full: 'storage_failed',
+  disk_quota_exceeded: 'disk_full',
   source_not_found: 'source_failed',
   source_denied: 'source_failed',
   source_unreachable: 'source_failed',

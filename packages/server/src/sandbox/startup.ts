@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { CaissonError, type Id, idPrefixes, type WorkspaceBlueprint } from '@caisson/contract';
 import { collect, type ExitStatus, type GuestClient, type SpawnOptions } from '@caisson/guest';
 import { repositoryDirectory, type Step } from '@caisson/workspace-composition';
+import { speaksOfNoSpace } from '../images/builders/native/step-failure.ts';
 import { launchCommand } from '../images/harnesses/commands.ts';
 import { findHarness } from '../images/harnesses/table.ts';
 import { sandboxUser } from '../images/plan/sandbox-user.ts';
@@ -68,6 +69,10 @@ async function runStep(request: StartUp, step: Step, index: number, timeoutMs: n
   const last = lastLines.at(-1);
   const message = `the startup step ${step.id} ${howEnded(exit)}${last === undefined ? '' : `: ${last}`}`;
   const context = { step: step.id, command: step.run.slice(0, 2_048), exitCode: exit.code ?? null, lastLines };
+  if (speaksOfNoSpace(lastLines))
+    throw new CaissonError('disk_quota_exceeded', `the startup step ${step.id} filled the disk of the sandbox`, {
+      context,
+    });
   throw new CaissonError('startup_failed', message, { context });
 }
 

@@ -15,6 +15,7 @@ import { mustRun } from './run-inside.ts';
 import { type GitSource, isGit, type NamedSource, namedInputs, namedWorkspace, naming } from './source-name.ts';
 import type { SourcesOptions } from './sources.ts';
 
+/** In the room: one after the other, each where the one before was. */
 const roomFolder = '/workspace/source';
 
 /** What is brought before a build: at which commit or digest, and where its files go. */
@@ -32,7 +33,12 @@ export async function makeContext(options: SourcesOptions, request: ContextReque
   try {
     const wanted = wantedOf(request, folder);
     if (wanted.length > 0) await mkdir(join(folder, 'inputs'));
-    for (const one of wanted) await naming(one.named, () => bring(options, request, one));
+    const bringAll = async (guest?: GuestClient) => {
+      for (const one of wanted) await naming(one.named, () => bring(options, request, one, guest));
+    };
+    // One room for all of them: opening it takes longer than a small repository does.
+    if (options.rooms && wanted.some(({ named }) => isGit(named))) await options.rooms(request.signal, bringAll);
+    else await bringAll();
     return { folder, dispose };
   } catch (error) {
     await dispose();
@@ -63,7 +69,12 @@ function wantedOf({ plan, blueprint }: ContextRequest, folder: string): readonly
   return [...own, ...inputs];
 }
 
-async function bring(options: SourcesOptions, request: ContextRequest, { named, fact, folder }: Wanted): Promise<void> {
+async function bring(
+  options: SourcesOptions,
+  request: ContextRequest,
+  { named, fact, folder }: Wanted,
+  guest: GuestClient | undefined,
+): Promise<void> {
   const { blueprint, progress, signal } = request;
   const rules = networkRulesOf(blueprint.runtime.network);
   progress(`bringing ${named.name}`);
@@ -80,11 +91,10 @@ async function bring(options: SourcesOptions, request: ContextRequest, { named, 
     });
   if (isContent(named)) await unpack(options.contents.open(named.source, { rules, digest: fact, signal }));
   else if (isGit(named)) {
-    if (!options.rooms) throw new CaissonError('source_failed', 'this server has no room in which git could unpack it');
-    await options.rooms(signal, async (guest) => {
-      await checkOut(options, request, named, fact, guest);
-      await unpack(guest.files.tarOut(roomFolder, { user: 'user', signal }));
-    });
+    if (!guest) throw new CaissonError('source_failed', 'this server has no room in which git could unpack it');
+    await checkOut(options, request, named, fact, guest);
+    await unpack(guest.files.tarOut(roomFolder, { user: 'user', signal }));
+    await guest.files.remove(roomFolder, { user: 'root', recursive: true, signal });
   }
 }
 
