@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Caisson, type SandboxHandle } from '@caisson/sdk';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { skip } from '../conformance/skips.ts';
 import { testDebianBase, testImagesFolder } from '../debian-base.ts';
 import { makeCertificates } from '../network/certificates.ts';
 import { type RealEngine, startEngine, whyNoEngine } from '../real-engine.ts';
@@ -18,6 +19,15 @@ const address = '127.0.0.1';
 const login = 'x-access-token:whole-spec-token-5b1c';
 const certificates = makeCertificates(address);
 const waitSeconds = 600;
+/** Only the unstable release has it. It is one program without libraries; a mirror may be older than it may be. */
+const chezmoiOfSid = [
+  'cd /tmp',
+  'echo "deb [check-valid-until=no] $(sed -n "s/^deb \\([^ ]*\\).*/\\1/p;q" /etc/apt/sources.list) sid main" > /etc/apt/sources.list.d/sid.list',
+  'apt-get update -q',
+  'apt-get download chezmoi/sid',
+  'dpkg -i --force-depends chezmoi_*.deb',
+  'rm -f /etc/apt/sources.list.d/sid.list chezmoi_*.deb',
+].join('\n');
 const worlds = [
   { name: 'native, on an OCI runtime', builder: 'native', driver: 'oci', why: undefined },
   { name: 'BuildKit, on Docker', builder: 'buildkit', driver: 'docker', why: whyNoEngine('docker') },
@@ -142,6 +152,25 @@ describe.each(worlds)('a spec with everything: $name', ({ builder, driver, why }
     expect(told('attempt', 'show', sandbox.id)).toMatch(new RegExp(`recreate[^]*${first.build}[^]*commit +${commit}`));
 
     await expectNowhere(sandbox, [first.build, second.build], watch);
+  });
+
+  test.skipIf(builder !== 'native')('dotfiles are applied by a chezmoi that setup brought', async (context) => {
+    git.make('chezmoi', { dot_bashrc: 'alias ll=ls\n', 'private_dot_ssh/config': 'Host x\n', 'README.md': 'me\n' });
+    const spec = {
+      os: { family: 'debian', release: 'bookworm' },
+      source: { kind: 'none' },
+      inputs: [{ purpose: 'dotfiles', kind: 'git', url: `http://${host}:${git.httpPort}/chezmoi` }],
+      customization: { dotfilesManager: 'chezmoi' },
+      setup: chezmoiOfSid,
+    };
+    const made = await create(spec).catch((error) => error);
+    const lines = String(made?.context?.lastLines ?? '');
+    if (/Could not resolve|Unable to connect|Failed to fetch|Unable to locate/.test(lines))
+      skip(context, `Debian's unstable release has no chezmoi for us: ${lines.slice(-300)}`);
+    if (made instanceof Error) throw made;
+    expect(
+      await sh(made, 'cd && cat .bashrc .ssh/config && stat -c %a:%U .ssh .bashrc; ls README.md 2>&1 | wc -l'),
+    ).toBe('alias ll=ls\nHost x\n700:user\n644:user\n1');
   });
 
   /** The credential of the repository, wherever somebody could look for it. */
