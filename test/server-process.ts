@@ -29,6 +29,8 @@ export interface ServerProcessOptions {
   readonly port?: number | undefined;
   /** More of what `caisson serve` takes. */
   readonly more?: readonly string[];
+  /** Is given everything that the server writes. */
+  readonly onOutput?: (chunk: Buffer) => void;
   /** Variables besides those of the test. */
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -39,7 +41,7 @@ process.once('exit', () => {
 });
 
 export async function startServerProcess(folder: string, options: ServerProcessOptions = {}): Promise<ServerProcess> {
-  const { databaseUrl, until = 'readyz', drivers = ['fake'], port = 0, more = [], env = {} } = options;
+  const { databaseUrl, until = 'readyz', drivers = ['fake'], port = 0, more = [], env = {}, onOutput } = options;
   const database = databaseUrl === undefined ? [] : ['--database', databaseUrl];
   const began = performance.now();
   const listen = ['--listen', `127.0.0.1:${port}`];
@@ -51,6 +53,7 @@ export async function startServerProcess(folder: string, options: ServerProcessO
   for (const stream of [child.stdout, child.stderr]) {
     stream.on('data', (chunk: Buffer) => {
       words = (words + chunk).slice(-4000);
+      onOutput?.(chunk);
     });
   }
   const url = await whenAnswering(child, folder, until, () => words).catch(async (error) => {

@@ -226,7 +226,7 @@ test('files from elsewhere are brought in for the build and removed after it, al
   const repository = { url: 'https://example.com/a.git', commit: 'c'.repeat(40), path: '/workspace/repo' };
   const disposed: string[] = [];
   const context = async ({ plan }: ContextRequest) => {
-    const place = String(plan.repository?.commit);
+    const place = plan.repository && 'commit' in plan.repository ? plan.repository.commit : 'none';
     return { folder: place, dispose: async () => void disposed.push(place) };
   };
   const builder = new ScriptedBuilder(async ({ context: found }) => {

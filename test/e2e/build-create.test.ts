@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type BuildLogItem, type CaissonEvent, newId } from '@caisson/contract';
@@ -21,7 +21,8 @@ describe.runIf(isRoot)('a create that builds', patience, () => {
   let collector: OtlpReceiver;
 
   const start = async () => {
-    const more = ['--otlp-endpoint', collector.endpoint];
+    // Its pool is nobody's to destroy.
+    const more = ['--destroy-on-exit', '--otlp-endpoint', collector.endpoint];
     server = await startServerProcess(folder, { drivers: ['oci'], more });
     caisson = new Caisson({ baseUrl: server.url });
   };
@@ -30,6 +31,10 @@ describe.runIf(isRoot)('a create that builds', patience, () => {
     collector = await startOtlpReceiver();
     await testDebianBase();
     copyImages(join(folder, 'images'));
+    mkdirSync(join(folder, 'profiles'));
+    const spec = specOf('echo ahead > /etc/made');
+    const profile = { name: 'built', version: 1, sourceRequired: false, spec, pool: { min: 1, max: 1 } };
+    writeFileSync(join(folder, 'profiles', 'built.json'), JSON.stringify(profile));
     await start();
   }, 300_000 * slowness);
 
@@ -104,6 +109,20 @@ describe.runIf(isRoot)('a create that builds', patience, () => {
       expect(past).toMatchObject({ image: attempt.image, plan: { steps: [{ id: 'setup-1' }] } });
     },
   );
+
+  test('is done ahead for a warm pool, whose members are claimed as every other', patience, async () => {
+    const pool = async () => (await caisson.pools.list())[0];
+    await expect.poll(pool, { timeout: patience.timeout }).toMatchObject({ ready: 1, problem: null });
+    const sandbox = await caisson.sandboxes.create({ profile: 'built', waitSeconds: 100 });
+    expect(await pool()).toMatchObject({ taken: 1, misses: 0 });
+    expect((await sandbox.exec('cat /etc/made')).stdout).toBe('ahead\n');
+    expect(await attemptOf(sandbox)).toMatchObject({
+      image: expect.stringMatching(/^sha256:/),
+      build: expect.any(String),
+    });
+    await caisson.pools.set('built', { min: 0, max: 0 });
+    await sandbox.destroy();
+  });
 
   test('that cannot be planned is refused before anything is written', async () => {
     const spec = { ...specOf('true'), os: 'host' };

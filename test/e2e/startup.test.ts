@@ -57,6 +57,18 @@ test('a step ends at the first command of it that fails, fails the launch, and s
   expect(items[0]?.record).toMatchObject({ state: 'failed', reason: { code: 'startup_failed' } });
 });
 
+test('a step that fills the disk says so, by its name', async () => {
+  const steps = [{ id: 'fills', run: 'echo "dd: No space left on device" >&2; exit 1' }];
+  const creating = caisson.sandboxes.create({ spec: spec({ steps }), name: 'filled' });
+  await expect(creating).rejects.toMatchObject({
+    code: 'disk_quota_exceeded',
+    message: 'the startup step fills filled the disk of the sandbox',
+    context: { step: 'fills', exitCode: 1 },
+  });
+  const { items } = await caisson.sandboxes.page({ name: 'filled' });
+  expect(items[0]?.record).toMatchObject({ state: 'failed', reason: { code: 'disk_full' } });
+});
+
 test('the foreground runs in a terminal of its own, which people find by its tag', async () => {
   const foreground = { run: 'tty && echo listening && exec cat' };
   const sandbox = await caisson.sandboxes.create({ spec: spec({ steps: [], foreground }) });

@@ -1,4 +1,13 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -40,6 +49,8 @@ describe.runIf(isRoot)('a native build', () => {
     expect(image.layers).toHaveLength(world.base.layers.length + 2);
     const [first = '', second = ''] = image.layers.slice(world.base.layers.length);
     expect(readdirSync(first, { recursive: true }).sort()).toEqual([
+      'home',
+      'home/user',
       'workspace',
       'workspace/deep',
       'workspace/deep/said',
@@ -70,7 +81,7 @@ describe.runIf(isRoot)('a native build', () => {
     expect(both[0].image.layers.at(-1)).toBe(both[1].image.layers.at(-2));
   });
 
-  test('brings files in: root’s, links kept, names that look like marks of removal too', async () => {
+  test('brings files in: the user’s, links kept, names that look like marks of removal too', async () => {
     const context = scratchFolder();
     const folder = join(context, 'repository');
     mkdirSync(join(folder, 'src', '.git'), { recursive: true });
@@ -90,14 +101,17 @@ describe.runIf(isRoot)('a native build', () => {
     const { image, events } = await world.build(plan, { context });
     expect(outcomes(events)).toEqual(['repository done', 'setup-s0 done']);
     const [copied = '', ran = ''] = image.layers.slice(-2);
-    expect(readFileSync(join(ran, 'srv/found'), 'utf8')).toBe('0:0 755 946684800 src/run.sh\n');
+    expect(readFileSync(join(ran, 'srv/found'), 'utf8')).toBe('1000:1000 755 946684800 src/run.sh\n');
     expect(readdirSync(join(copied, 'workspace/project')).sort()).toEqual(['.wh.passwd', 'link', 'src']);
-    // The same content, fetched again by another one at another time, is not brought in again.
+    // The same commit is not brought in again, whatever git wrote beside it when it was fetched, and nor is what follows.
     const later = scratchFolder();
-    mkdirSync(join(later, 'repository', 'src', '.git'), { recursive: true });
-    writeFileSync(join(later, 'repository', 'src', 'run.sh'), '#!/bin/sh\n', { mode: 0o755 });
-    writeFileSync(join(later, 'repository', '.wh.passwd'), 'a file');
-    symlinkSync('/etc/shadow', join(later, 'repository', 'link'));
+    mkdirSync(join(later, 'repository', '.git'), { recursive: true });
+    writeFileSync(join(later, 'repository', '.git', 'index'), 'when it was fetched');
+    const relabelled = { ...plan, labels: { another: 'one' } };
+    expect(outcomes((await world.build(relabelled, { context: later })).events)).toEqual([
+      'repository cached',
+      'setup-s0 cached',
+    ]);
     const other = { ...plan, steps: plan.steps.map((step) => ({ ...step, run: `${step.run}; ${unique()}` })) };
     expect(outcomes((await world.build(other, { context: later })).events)).toEqual([
       'repository cached',
@@ -109,6 +123,25 @@ describe.runIf(isRoot)('a native build', () => {
       code: 'build_failed',
       context: { step: 'repository' },
     });
+  });
+
+  test('leaves what setup made at home and in the workspace to the user, however the step ends', async () => {
+    const context = scratchFolder();
+    mkdirSync(join(context, 'repository'));
+    writeFileSync(join(context, 'repository', 'old'), 'a file\n');
+    const content = { kind: 'folder', digest: `sha256:${'b'.repeat(64)}`, path: '/workspace/repo' };
+    const run = `${unique()}; git init -q . 2>/dev/null || :; touch new /srv/root ~/.rc; chown 7 ~/.rc; touch ~/.own; exec true`;
+    const step = { id: 's0', shell: 'sh', user: 'root', workingDirectory: '/workspace/repo/sub', run } as const;
+    const plan = world.plan([], { repository: content as never, workspaceRoot: '/workspace', steps: [step] });
+    const { image } = await world.build(plan, { context });
+    const [, made = ''] = image.layers.slice(-2);
+    const owner = (path: string) => lstatSync(join(made, path)).uid;
+    expect(['workspace/repo/sub/new', 'workspace/repo/sub', 'home/user/.own', 'home/user'].map(owner)).toEqual([
+      ...[1000, 1000, 1000, 1000],
+    ]);
+    expect([owner('srv/root'), owner('home/user/.rc')]).toEqual([0, 7]);
+    // What was the user's already is not copied into the layer.
+    expect(existsSync(join(made, 'workspace/repo/old'))).toBe(false);
   });
 
   test('that fails says which step, its command, its exit code and its last lines, and keeps the steps before', async () => {

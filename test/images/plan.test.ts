@@ -142,7 +142,7 @@ test('nothing of a spec leaves its place in the Containerfile', () => {
         ]);
         const step = instructions.filter(({ name }) => name === 'RUN').at(-1);
         expect(step?.words.slice(0, 2)).toEqual(['/bin/sh', '-ec']);
-        expect(step?.words[2]?.endsWith(`\n${run}`)).toBe(true);
+        expect(step?.words[2]).toContain(`\n(\n${run}\n)\n`);
         expect(instructions.find(({ name }) => name === 'COPY')?.words).toEqual([
           'repository/',
           `${plan.repository?.path}/`,

@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { isIP } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -30,7 +31,7 @@ export function makeCertificates(...names: string[]): { authority: string; of: (
     );
     const made = new Map<string, Certificate>();
     for (const name of names) {
-      writeFileSync(file('ext'), `subjectAltName=DNS:${name}\n`);
+      writeFileSync(file('ext'), `subjectAltName=${isIP(name) === 0 ? 'DNS' : 'IP'}:${name}\n`);
       openssl('req', ...newKey, '-keyout', 'key', '-out', 'csr', '-subj', `/CN=${name}`);
       openssl(
         ...['x509', '-req', '-in', 'csr', '-CA', 'ca.crt', '-CAkey', 'ca.key', '-CAcreateserial', '-days', '2'],

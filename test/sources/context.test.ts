@@ -1,10 +1,14 @@
+import { createHash } from 'node:crypto';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { normalizeUserWorkspaceSpec, type ResolvedImagePlan } from '@caisson/workspace-composition';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { guestProgram } from '../../packages/server/src/backends.ts';
 import { type ControlPlane, openControlPlane } from '../../packages/server/src/control-plane.ts';
 import { DataFolder } from '../../packages/server/src/data-folder.ts';
+import { defaultBounds } from '../../packages/server/src/images/bounds.ts';
+import { Packer } from '../../packages/server/src/images/pack/packer.ts';
 import { slowness } from '../slowness.ts';
 import { type GitServer, gitServer } from './git-server.ts';
 
@@ -43,6 +47,11 @@ const ask = (id: string) => {
   } as unknown as ResolvedImagePlan;
   return plane.sources?.context({ plan, blueprint: blueprint(), owner, progress: () => {}, signal });
 };
+const packed = async (of: string) => {
+  const hash = createHash('sha256');
+  for await (const chunk of new Packer(guestProgram(), defaultBounds).openContent(of, signal)) hash.update(chunk);
+  return hash.digest('hex');
+};
 const left = async () => ({
   folders: readdirSync(join(data, 'sources')),
   instances: (await plane.drivers[0]?.list(signal))?.instances.length,
@@ -60,6 +69,10 @@ test('a build is given the files of exactly its commits, and nothing stays of ho
     // What was a link to a file of the sandbox is one still, and was never followed.
     expect(statSync(join(at, 'a.txt')).size).toBe(4);
   }
+  // Fetched once more it is the same, byte for byte: a builder that goes by content finds what it had.
+  const again = await ask(commit);
+  expect(await packed(again?.folder ?? '')).toBe(await packed(context?.folder ?? ''));
+  await again?.dispose();
   await context?.dispose();
   expect(await left()).toEqual({ folders: [], instances: 0 });
 });

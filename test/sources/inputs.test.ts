@@ -11,6 +11,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type TestServer, testServer } from '../e2e/server.ts';
 import { slowness } from '../slowness.ts';
 import { type GitServer, gitServer } from './git-server.ts';
+import { zipOf } from './zip-writer.ts';
 
 let git: GitServer;
 let web: Server;
@@ -25,7 +26,8 @@ beforeAll(async () => {
   mkdirSync(join(served, 'tree', 'sub'), { recursive: true });
   writeFileSync(join(served, 'tree', 'sub', 'file.txt'), 'from an archive\n');
   execFileSync('tar', ['-C', join(served, 'tree'), '-czf', join(served, 'tree.tar.gz'), '.']);
-  writeFileSync(join(served, 'a.zip'), Buffer.concat([Buffer.from('PK\u0003\u0004'), randomBytes(1_000)]));
+  writeFileSync(join(served, 'broken.zip'), Buffer.concat([Buffer.from('PK\u0003\u0004'), randomBytes(1_000)]));
+  writeFileSync(join(served, 'tree.zip'), zipOf([{ name: 'sub/file.txt', content: 'from a zip\n' }]));
   symlinkSync('/etc/hostname', join(served, 'out'));
   web = createServer((req, res) => {
     if (req.url === '/moved') return void res.writeHead(302, { location: '/tree.tar.gz' }).end();
@@ -91,14 +93,16 @@ test('dotfiles are applied, settings stand at their place, and what sets a sandb
     inputs: [
       { purpose: 'dotfiles', kind: 'git', url: repo('dotfiles') },
       { purpose: 'config', kind: 'archive', path: join(served, 'tree.tar.gz'), mountPath: '/opt/settings' },
+      { purpose: 'config', kind: 'archive', url: page('tree.zip'), mountPath: '/opt/zipped' },
       { purpose: 'bootstrap', kind: 'folder', path: join(served, 'boot') },
     ],
   });
   expect(await sh(sandbox, 'cd && cat .bashrc .config/git/config installed; ls README.md .git 2>&1 | wc -l')).toBe(
     'alias ll=ls\n[user]\nuser\n/opt/caisson/inputs/bootstrap-1\n2',
   );
-  const files = 'cat /workspace/repo/sub/file.txt /opt/settings/sub/file.txt; stat -c %U /workspace/repo/sub/file.txt';
-  expect(await sh(sandbox, files)).toBe('from an archive\nfrom an archive\nuser');
+  const files =
+    'cat /workspace/repo/sub/file.txt /opt/settings/sub/file.txt /opt/zipped/sub/file.txt; stat -c %U /opt/zipped/sub/file.txt';
+  expect(await sh(sandbox, files)).toBe('from an archive\nfrom an archive\nfrom a zip\nuser');
 });
 
 test('a command of the spec runs in place of scripts, in the dotfiles', async () => {
@@ -154,7 +158,12 @@ describe('one sentence says why not, and nothing is left, of', () => {
       'source_not_found',
       /may give/,
     ],
-    ['a zip', () => ({ source: { kind: 'archive', url: page('a.zip') } }), 'source_failed', /is a zip archive/],
+    [
+      'no zip',
+      () => ({ source: { kind: 'archive', url: page('broken.zip') } }),
+      'source_failed',
+      /zip archive cannot be read/,
+    ],
     [
       'an archive that is none',
       () => ({ source: { kind: 'archive', path: join(served, 'boot', 'install.sh') } }),

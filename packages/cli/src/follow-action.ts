@@ -1,10 +1,11 @@
-import type { SandboxHandle } from '@caisson/sdk';
+import type { Caisson, SandboxHandle } from '@caisson/sdk';
 import { printable } from './output/printable.ts';
 import { withProgress } from './output/progress.ts';
 import type { Screen } from './output/screen.ts';
 
 /** Begins an action, waits for its end no longer than `wait` seconds, and shows how it goes. A failure is thrown. */
 export async function followAction(
+  caisson: Caisson,
   screen: Screen,
   what: string,
   wait: number,
@@ -18,19 +19,20 @@ export async function followAction(
     if (!handle.settled && wait > waitSeconds) await settle(handle, wait - (Date.now() - begun) / 1000, say);
     return handle;
   });
-  if (sandbox.state === 'failed') throw failureOf(sandbox.record);
+  if (sandbox.state === 'failed') throw await failureOf(caisson, sandbox.record);
   return sandbox;
 }
 
 /** The same for a new sandbox: with what it lacks, and how long it took. Its id is the result. */
 export async function followMaking(
+  caisson: Caisson,
   screen: Screen,
   what: string,
   wait: number,
   begin: (waitSeconds: number) => Promise<SandboxHandle>,
 ): Promise<void> {
   const begun = Date.now();
-  const sandbox = await followAction(screen, what, wait, begin);
+  const sandbox = await followAction(caisson, screen, what, wait, begin);
   if (!screen.wantsJson) {
     for (const notice of sandbox.record.notices) screen.note(`notice: ${printable(notice)}`);
     const seconds = ((Date.now() - begun) / 1000).toFixed(2);

@@ -112,7 +112,10 @@ async function slowServer(state: string) {
   let present = 'provisioning';
   const bodies: unknown[] = [];
   const reason = state === 'failed' ? { code: 'build_failed', message: 'step 3 failed' } : null;
-  const sandbox = () => ({ id, name: null, state: present, reason, notices: [] });
+  const build = newId('build');
+  const sandbox = () => ({ id, name: null, state: present, reason, notices: [], attempt: newId('attempt') });
+  const error = { code: 'build_failed', message: 'step 3 failed', step: 'three', exitCode: 7, lastLines: ['oh', 'no'] };
+  const others = { attempts: { build }, builds: { id: build, state: 'failed', error } };
   const url = await serverOf(async (request, response) => {
     if (request.headers.accept === 'text/event-stream') {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
@@ -127,13 +130,19 @@ async function slowServer(state: string) {
       response.end(JSON.stringify({ items: [item], next: null }));
       return;
     }
+    const other = Object.entries(others).find(([name]) => request.url?.includes(`/${name}/`))?.[1];
+    if (other) {
+      response.writeHead(200, { 'content-type': 'application/json' });
+      response.end(JSON.stringify(other));
+      return;
+    }
     let body = '';
     for await (const chunk of request) body += chunk;
     if (request.method === 'POST') bodies.push(JSON.parse(body));
     response.writeHead(request.method === 'POST' ? 202 : 200, { 'content-type': 'application/json' });
     response.end(JSON.stringify(sandbox()));
   });
-  return { url, id, bodies };
+  return { url, id, bodies, build };
 }
 
 test('a create that takes longer is followed to its end', async () => {
@@ -155,13 +164,15 @@ test('a create that takes longer is followed to its end', async () => {
   ]);
 });
 
-test('a create that fails on the way is told with its reason', async () => {
-  const { url, id } = await slowServer('failed');
+test('a create that fails on the way is told with its reason, and with what its build has to tell', async () => {
+  const { url, id, build } = await slowServer('failed');
   const { exitCode, out, err } = await caisson(['create', '--url', url]);
   expect(exitCode).toBe(70);
   expect(out).toBe('');
   expect(err).toContain('error: step 3 failed');
   expect(err).toContain(id);
+  expect(err).toMatch(/step: three\n {2}exitCode: 7\n {2}lastLines:\n {4}oh\n {4}no/);
+  expect(err).toContain(`caisson build logs ${build}`);
 });
 
 test('a create is waited for no longer than was asked', async () => {

@@ -1,5 +1,5 @@
-import { CaissonError, type ErrorCode, isErrorCode, type Reason, type Sandbox } from '@caisson/contract';
-import type { SandboxHandle } from '@caisson/sdk';
+import { type Build, CaissonError, type ErrorCode, isErrorCode, type Reason, type Sandbox } from '@caisson/contract';
+import type { Caisson, SandboxHandle } from '@caisson/sdk';
 import { stepText } from './output/event-text.ts';
 
 /**
@@ -37,13 +37,30 @@ const codeOf: Partial<Record<Reason['code'], ErrorCode>> = {
   instance_gone: 'instance_lost',
   guest_gone: 'guest_failed',
   cancelled: 'action_cancelled',
+  disk_full: 'disk_quota_exceeded',
 };
 
-/** The error that a failed sandbox stands for, when nobody waited for the answer that had it. */
-export function failureOf(sandbox: Sandbox): CaissonError {
+/** The error that a failed sandbox stands for, when nobody waited for the answer that had it. Its build tells more. */
+export async function failureOf(caisson: Caisson, sandbox: Sandbox): Promise<CaissonError> {
   const { reason, id, state } = sandbox;
   const code = reason === null ? 'sandbox_failed' : (codeOf[reason.code] ?? reason.code);
-  return new CaissonError(isErrorCode(code) ? code : 'sandbox_failed', reason?.message ?? `${id} is ${state}`, {
-    context: { sandbox: id, state },
+  const build = await failedBuildOf(caisson, sandbox);
+  const { code: own = code, message = reason?.message, ...told } = build?.error ?? {};
+  const more = build === undefined ? { state } : { build: build.id, ...told };
+  return new CaissonError(isErrorCode(own) ? own : 'sandbox_failed', message ?? `${id} is ${state}`, {
+    context: { ...more, sandbox: id },
+    ...(build === undefined ? {} : { hint: `\`caisson build logs ${build.id}\` has all of it.` }),
   });
+}
+
+/** The failure itself is what is to be told: where the build cannot be looked up, that is all. */
+async function failedBuildOf(caisson: Caisson, { id, attempt }: Sandbox): Promise<Build | undefined> {
+  if (attempt === null) return undefined;
+  try {
+    const { build } = await caisson.sandboxes.attempt(id, attempt);
+    const found = build === null ? undefined : await caisson.builds.get(build);
+    return found?.state === 'failed' && found.error !== null ? found : undefined;
+  } catch {
+    return undefined;
+  }
 }

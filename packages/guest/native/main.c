@@ -19,7 +19,7 @@ static const char usage[] =
   "       caisson-guest step FOLDER [PORT...] -- PROGRAM [ARGUMENT...]\n"
   "       caisson-guest unpack FOLDER [--max-bytes N] [--max-entries N] [--access-lists 1] < archive.tar\n"
   "       caisson-guest copy FROM TO\n"
-  "       caisson-guest pack FOLDER [--max-bytes N] [--max-entries N] [--impersonal TIME] > archive.tar\n"
+  "       caisson-guest pack FOLDER [--max-bytes N] [--max-entries N] [--impersonal TIME [--owner ID]] > archive.tar\n"
   "       caisson-guest diff BEFORE AFTER [--changes BEFORE AFTER] [--below PATH] [--after PATH] [--max-items N] [--max-ms N]\n"
   "       caisson-guest version\n";
 

@@ -52,7 +52,7 @@ export function openSources(parts: SourceParts, { folders, idleMs }: SourceSetti
     contextFolder,
     guestProgram: program,
     credentials: new Credentials(projects, used),
-    contents: new Contents({ reach, folders, idleMs, guestProgram: program }),
+    contents: new Contents({ reach, folders, idleMs, guestProgram: program, scratchFolder: contextFolder }),
     rooms: gitRooms({ work: rooms, drivers, filesystems, hold }),
   });
 }

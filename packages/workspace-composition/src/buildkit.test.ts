@@ -72,11 +72,15 @@ describe('the repository', () => {
     expect(planRepositoryProblem(none, built)).toMatchObject({ path: 'repository', code: 'conflict' });
   });
 
-  test('is not asked of a plan whose workspace is no repository', () => {
+  test('may be a folder or an archive, named by its content', () => {
     const folder = normalizeUserWorkspaceSpec({ source: { kind: 'folder', path: '.' }, setup: 'make' });
+    const content = { kind: 'folder', digest: sha256, path: '/workspace/repo' };
+    const ofFolder = resolvedImagePlanSchema.parse({ ...plan, repository: content });
     expect(repositoryPlacement(folder)).toBe('image');
-    expect(planRepositoryProblem(folder, bare)).toBeUndefined();
-    expect(planRepositoryProblem(folder, built)).toMatchObject({ path: 'repository', code: 'conflict' });
+    expect(planRepositoryProblem(folder, ofFolder)).toBeUndefined();
+    expect(planRepositoryProblem(folder, bare)).toMatchObject({ path: 'repository', code: 'required' });
+    expect(planRepositoryProblem(folder, built)).toMatchObject({ path: 'repository.url', code: 'conflict' });
+    expect(planRepositoryProblem(withSetup, ofFolder)).toMatchObject({ path: 'repository.kind', code: 'conflict' });
   });
 
   test('is the one of the blueprint', () => {

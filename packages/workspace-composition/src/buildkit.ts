@@ -103,6 +103,16 @@ const plannedRepository = {
   submodules: z.exactOptional(z.literal(true)),
 };
 
+/** What the workspace has in it: a repository at a commit, or files that are named by their content. */
+const plannedWorkspaceSchema = z.union([
+  z.strictObject({ ...plannedRepository, path: textSchema(mountPathRule) }),
+  z.strictObject({
+    kind: z.enum(['folder', 'archive']),
+    digest: contentDigestSchema,
+    path: textSchema(mountPathRule),
+  }),
+]);
+
 const plannedInputSchema = z.discriminatedUnion('kind', [
   z.strictObject({ ...inputFields, kind: z.literal('git'), ...plannedRepository }),
   z.strictObject({ ...inputFields, kind: z.literal('folder'), digest: contentDigestSchema }),
@@ -126,7 +136,9 @@ export const resolvedImagePlanSchema = z
     steps: z.array(plannedStepSchema),
     inputs: z.array(plannedInputSchema),
     labels: textMapSchema(labelsRule),
-    repository: z.exactOptional(z.strictObject({ ...plannedRepository, path: textSchema(mountPathRule) })),
+    repository: z.exactOptional(plannedWorkspaceSchema),
+    /** What setup steps leave below it is the user's. There only with `steps`. */
+    workspaceRoot: z.exactOptional(textSchema(absoluteDirectoryRule)),
   })
   .superRefine((plan, context) => {
     if (plan.repository === undefined || plan.steps.length > 0) return;

@@ -18,8 +18,7 @@ export function repositoryPlacement(blueprint: WorkspaceBlueprint): RepositoryPl
 /** What is wrong with a plan's `repository`, given the blueprint it was made from. Undefined when nothing is. */
 export function planRepositoryProblem(blueprint: WorkspaceBlueprint, plan: ResolvedImagePlan): SpecProblem | undefined {
   const { workspace } = blueprint.sources;
-  const wanted = workspace.kind === 'git' && repositoryPlacement(blueprint) === 'image';
-  if (!wanted) {
+  if (repositoryPlacement(blueprint) !== 'image') {
     if (plan.repository === undefined) return undefined;
     return { path: 'repository', code: 'conflict', message: 'The repository is not part of this image.' };
   }
@@ -30,6 +29,11 @@ export function planRepositoryProblem(blueprint: WorkspaceBlueprint, plan: Resol
       message: 'Setup steps need the repository and its commit in the plan.',
     };
   }
-  if (plan.repository.url === workspace.url) return undefined;
-  return { path: 'repository.url', code: 'conflict', message: 'The plan has another repository than its blueprint.' };
+  const { repository } = plan;
+  if ('url' in repository) {
+    if (workspace.kind === 'git' && repository.url === workspace.url) return undefined;
+    return { path: 'repository.url', code: 'conflict', message: 'The plan has another repository than its blueprint.' };
+  }
+  if (repository.kind === workspace.kind) return undefined;
+  return { path: 'repository.kind', code: 'conflict', message: 'The plan has another source than its blueprint.' };
 }

@@ -49,7 +49,7 @@ async function perform(
   const caisson = await connect(options);
   const { findSandbox } = await import('../find-sandbox.ts');
   const { followAction, tellAction } = await import('../follow-action.ts');
-  const sandbox = await followAction(screen, `${doing} ${ref}`, options.wait, async (waitSeconds) =>
+  const sandbox = await followAction(caisson, screen, `${doing} ${ref}`, options.wait, async (waitSeconds) =>
     (await findSandbox(caisson, ref))[verb]({ waitSeconds, ...(drain === undefined ? {} : { drainSeconds: drain }) }),
   );
   tellAction(screen, sandbox);

@@ -44,7 +44,7 @@ function addMaking(command: Command, context: CommandContext, verb: 'create' | '
     const request = await requestOf(repo, options, context.invocation);
     const caisson = await context.connect(options);
     const { followMaking } = await import('../follow-action.ts');
-    await followMaking(context.screen, `${doing} a sandbox`, options.wait, (waitSeconds) =>
+    await followMaking(caisson, context.screen, `${doing} a sandbox`, options.wait, (waitSeconds) =>
       caisson.sandboxes[verb]({ ...request, waitSeconds }),
     );
   });

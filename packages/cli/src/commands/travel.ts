@@ -58,7 +58,7 @@ function addRollback(parent: Command, { connect, screen }: CommandContext): void
       const { followAction, tellAction } = await import('../follow-action.ts');
       const sandbox = await find(caisson, ref);
       const { wait, force } = options;
-      const done = await followAction(screen, `rolling ${ref} back to ${snapshot}`, wait, (waitSeconds) =>
+      const done = await followAction(caisson, screen, `rolling ${ref} back to ${snapshot}`, wait, (waitSeconds) =>
         sandbox.rollback(snapshot, { waitSeconds, force }),
       );
       tellAction(screen, done);
@@ -74,7 +74,7 @@ function addBranching(parent: Command, { connect, screen }: CommandContext): voi
       const { followMaking } = await import('../follow-action.ts');
       const { findSnapshot } = await import('../find-snapshot.ts');
       const { id } = await findSnapshot(caisson, ref);
-      await followMaking(screen, `restoring ${ref}`, options.wait, (waitSeconds) =>
+      await followMaking(caisson, screen, `restoring ${ref}`, options.wait, (waitSeconds) =>
         caisson.snapshots.restore(id, { ...placeOf(options), waitSeconds }),
       );
     });

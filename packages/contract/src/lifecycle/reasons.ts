@@ -17,6 +17,7 @@ export const reasonCodes = {
   guest_gone: 'its guest died or cannot be reached any more',
   out_of_memory: 'it ran out of memory',
   pids_limit: 'it reached its limit of processes',
+  disk_full: 'it filled the disk that it may have',
   storage_failed: 'its storage reported a failure',
   internal: 'a defect of Caisson stopped the action; the log has the rest',
   interrupted: 'the server ended in the middle of the action',

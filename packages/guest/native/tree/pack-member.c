@@ -23,6 +23,7 @@ static size_t buffered;
 static uint64_t total, most = UINT64_MAX;
 static bool impersonal;
 static struct timespec impersonal_time;
+static uint32_t impersonal_owner;
 
 void put_limit(uint64_t bytes) {
   most = bytes;
@@ -34,6 +35,8 @@ void put_impersonal(uint64_t time) {
   impersonal = true;
   impersonal_time.tv_sec = (time_t)time;
 }
+
+void put_owner(uint32_t id) { impersonal_owner = id; }
 
 static void flush(void) {
   for (size_t done = 0; done < buffered;) {
@@ -132,8 +135,8 @@ void put_header(struct tar_member *member, const struct stat *st, int fd) {
   if (st != NULL) {
     struct timespec changed = impersonal ? impersonal_time : st->st_mtim;
     member->mode = st->st_mode & 07777;
-    member->uid = impersonal ? 0 : st->st_uid;
-    member->gid = impersonal ? 0 : st->st_gid;
+    member->uid = impersonal ? impersonal_owner : st->st_uid;
+    member->gid = impersonal ? impersonal_owner : st->st_gid;
     /* Before 1970 there were no such files. */
     member->mtime = changed.tv_sec < 0 ? 0 : changed.tv_sec;
     if (member->mtime > 0 && changed.tv_nsec != 0) {

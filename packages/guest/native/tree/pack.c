@@ -146,6 +146,7 @@ int pack_main(int argc, char **argv) {
     if (strcmp(argv[i], "--max-bytes") == 0) bytes_max = value;
     else if (strcmp(argv[i], "--max-entries") == 0) entries_max = value;
     else if (strcmp(argv[i], "--impersonal") == 0) put_impersonal(value);
+    else if (strcmp(argv[i], "--owner") == 0 && value < UINT32_MAX) put_owner((uint32_t)value);
     else return 2;
   }
   prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -32,7 +32,8 @@ void put_header(struct tar_member *member, const struct stat *st, int fd);
 void put_content(int fd, uint64_t size);
 void put_end(void);
 void put_limit(uint64_t bytes);
-/* From now on everything belongs to root, was changed at this second, and has no attributes. */
+/* From now on everything has one owner, root unless it is said, was changed at this second, and has no attributes. */
 void put_impersonal(uint64_t time);
+void put_owner(uint32_t id);
 
 #endif

@@ -10,6 +10,7 @@ const reasonOf: Partial<Record<string, ReasonCode>> = {
   image_invalid: 'image_unavailable',
   image_too_large: 'image_unavailable',
   registry_failed: 'image_unavailable',
+  disk_quota_exceeded: 'disk_full',
   source_not_found: 'source_failed',
   source_denied: 'source_failed',
   source_unreachable: 'source_failed',

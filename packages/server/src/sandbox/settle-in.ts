@@ -1,11 +1,8 @@
 import { createHash } from 'node:crypto';
 import { CaissonError, type Id, type WorkspaceBlueprint } from '@caisson/contract';
 import type { GuestClient } from '@caisson/guest';
+import { sandboxUser } from '../images/plan/sandbox-user.ts';
 import { listenInside } from '../network/open-doors.ts';
-
-/** The ids of `user`, which the guest has in every sandbox. */
-const user = { uid: 1000, gid: 1000 };
-const userHome = '/home/user';
 
 /** What makes a machine itself towards others. Whoever begins from the files of another one must not have it too. */
 const identityFolder = '/etc/ssh';
@@ -28,13 +25,13 @@ export async function settleIn(guest: GuestClient, arrival: Arrival, signal: Abo
   const { blueprint, beginsFrom } = arrival;
   const path = blueprint.runtime.workspaceRoot;
   const made = guest.files.mkdir(path, { user: 'root', parents: true, signal }).then(async (created) => {
-    if (created || beginsFrom === 'image') await guest.files.chown(path, user, { user: 'root', signal });
+    if (created || beginsFrom === 'image') await guest.files.chown(path, sandboxUser, { user: 'root', signal });
   });
   const known = beginsFrom === 'kept' ? undefined : identify(guest, arrival, signal);
   // In memory, and so new at each start.
   const home =
     blueprint.runtime.readOnlyRoot === true
-      ? guest.files.chown(userHome, user, { user: 'root', signal }).catch(unlessOdd)
+      ? guest.files.chown(sandboxUser.home, sandboxUser, { user: 'root', signal }).catch(unlessOdd)
       : undefined;
   const offered = arrival.isConnected ? listenInside(guest, signal) : undefined;
   await Promise.all([made, known, home, offered]);

@@ -2,8 +2,10 @@ import { createHash } from 'node:crypto';
 import { CaissonError, type Id, idPrefixes, type WorkspaceBlueprint } from '@caisson/contract';
 import { collect, type ExitStatus, type GuestClient, type SpawnOptions } from '@caisson/guest';
 import { repositoryDirectory, type Step } from '@caisson/workspace-composition';
+import { speaksOfNoSpace } from '../images/builders/native/step-failure.ts';
 import { launchCommand } from '../images/harnesses/commands.ts';
 import { findHarness } from '../images/harnesses/table.ts';
+import { sandboxUser } from '../images/plan/sandbox-user.ts';
 
 /** The tags under which people find these processes. */
 export const startupTag = 'startup';
@@ -67,6 +69,10 @@ async function runStep(request: StartUp, step: Step, index: number, timeoutMs: n
   const last = lastLines.at(-1);
   const message = `the startup step ${step.id} ${howEnded(exit)}${last === undefined ? '' : `: ${last}`}`;
   const context = { step: step.id, command: step.run.slice(0, 2_048), exitCode: exit.code ?? null, lastLines };
+  if (speaksOfNoSpace(lastLines))
+    throw new CaissonError('disk_quota_exceeded', `the startup step ${step.id} filled the disk of the sandbox`, {
+      context,
+    });
   throw new CaissonError('startup_failed', message, { context });
 }
 
@@ -95,8 +101,7 @@ async function begin(
   const { cwd, signal } = options;
   const asRoot = { user: 'root', signal } as const;
   try {
-    if (await guest.files.mkdir(cwd, { ...asRoot, parents: true }))
-      await guest.files.chown(cwd, { uid: 1000, gid: 1000 }, asRoot);
+    if (await guest.files.mkdir(cwd, { ...asRoot, parents: true })) await guest.files.chown(cwd, sandboxUser, asRoot);
     await guest.processes.start({ ...options, whenDetached: 'drop', ringBytes });
   } catch (error) {
     if (!(error instanceof CaissonError) || !/^(?:command_|file_|request_)/.test(error.code)) throw error;

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { ImageBounds } from '../bounds.ts';
 import { digestEnd } from '../digest.ts';
 import { sourceDateEpoch } from '../plan/build-spec.ts';
+import { sandboxUser } from '../plan/sandbox-user.ts';
 import { readTree } from './native-tree.ts';
 
 /** A tree as the tar of a layer: its name, and how long it is. */
@@ -33,17 +34,17 @@ export class Packer {
     return this.#read(folder, [], signal);
   }
 
-  /** A tree that somebody fetched: names, modes and content alone, so that who fetched it and when is not in the bytes. */
+  /**
+   * A tree that somebody fetched: names, modes and content alone, so that who fetched it and when is not in the bytes. All
+   * of it is the sandbox's user's.
+   */
   openContent(folder: string, signal: AbortSignal): AsyncGenerator<Buffer, void, undefined> {
-    return this.#read(folder, ['--impersonal', String(sourceDateEpoch)], signal);
+    const { uid } = sandboxUser;
+    return this.#read(folder, ['--impersonal', String(sourceDateEpoch), '--owner', String(uid)], signal);
   }
 
   measure(folder: string, signal: AbortSignal): Promise<Packed> {
     return measured(this.open(folder, signal));
-  }
-
-  measureContent(folder: string, signal: AbortSignal): Promise<Packed> {
-    return measured(this.openContent(folder, signal));
   }
 
   /** The same of a layer, once. */

@@ -19,11 +19,13 @@ export function refusalOf(unresolved: Unresolved, place: PackagePlace): { messag
     }
     case 'not-found': {
       const near = unresolved.nearest.map((word) => `\`${word}\``).join(', ');
-      const literal = `\`${packageManager}:<name>\` takes a name as it is.`;
-      return {
-        message: `${name} is not known for ${where}: ${unresolved.why}`,
-        hint: near === '' ? literal : `Did you mean ${near}? ${literal}`,
-      };
+      const isLiteral = unresolved.id.startsWith(`${packageManager}:`);
+      const words = [
+        ...(near === '' ? [] : [`Did you mean ${near}?`]),
+        ...(isLiteral ? [] : [`\`${packageManager}:<name>\` takes a name as it is.`]),
+      ];
+      const message = `${name} is not known for ${where}: ${unresolved.why}`;
+      return words.length === 0 ? { message } : { message, hint: words.join(' ') };
     }
     case 'version-unavailable': {
       const others = unresolved.available.map((version) => `\`${version}\``).join(', ');

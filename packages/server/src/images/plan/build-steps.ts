@@ -1,9 +1,9 @@
-import type { ResolvedImagePlan } from '@caisson/workspace-composition';
+import { canonicalJson, type ResolvedImagePlan } from '@caisson/workspace-composition';
 import { harnessRoot } from '../harnesses/commands.ts';
 import { distributionFacts, isDistributionName } from '../packages/distributions.ts';
-import { shellQuote } from '../shell/shell-quote.ts';
-import type { PlanDraft } from './make-plan.ts';
+import type { DraftInput, PlanDraft } from './make-plan.ts';
 import { installScript } from './os-facts.ts';
+import { setupScript } from './setup-script.ts';
 import { usersScript } from './users-script.ts';
 
 /**
@@ -11,7 +11,8 @@ import { usersScript } from './users-script.ts';
  *
  * Laws
  * - A `run` step ends at the first command of it that fails.
- * - A `copy` step brings in a folder that the builder has fetched: no credential is ever where steps run.
+ * - A `copy` step brings in a folder that the builder has fetched: no credential is ever where steps run. What it brings
+ *   belongs to the sandbox's user, with every folder that is made for it; a folder that was there stays as it was.
  * - What changes seldom comes first, so that a change at the end costs only the end.
  */
 export type BuildStep = RunStep | CopyStep;
@@ -29,6 +30,8 @@ export interface RunStep extends StepHead {
   readonly user: string;
   /** Whether it sees the plan's `env`: those of the system do not, so that a variable cannot change what they do. */
   readonly withEnv: boolean;
+  /** What a person wrote of it, for errors. */
+  readonly command: string;
 }
 
 export interface CopyStep extends StepHead {
@@ -36,6 +39,8 @@ export interface CopyStep extends StepHead {
   /** In the build context. */
   readonly from: string;
   readonly to: string;
+  /** What it brings, by its commit or digest: whoever brings that again brings the same. Null while it is not known. */
+  readonly content: string | null;
 }
 
 /** Where an input goes when the spec does not say: beside the harness, out of the way of packages and of the workspace. */
@@ -46,14 +51,13 @@ export function buildSteps(plan: PlanDraft | ResolvedImagePlan): readonly BuildS
     ...packageSteps(plan),
     ...userSteps(plan),
     ...harnessSteps(plan),
-    ...plan.inputs.map(({ id, mountPath }) =>
-      copy(`input-${id}`, `the input ${id}`, `inputs/${id}`, mountPath ?? `${inputsRoot}/${id}`),
-    ),
-    ...(plan.repository === undefined
-      ? []
-      : [copy('repository', 'the repository', 'repository', plan.repository.path)]),
+    ...plan.inputs.map((input) => inputStep(input)),
+    ...repositorySteps(plan),
     ...plan.steps.map((step) =>
-      run(`setup-${step.id}`, `setup: ${step.id}`, inDirectory(step), { ...step, withEnv: true }),
+      run(`setup-${step.id}`, `setup: ${step.id}`, setupScript(step, plan), {
+        ...{ shell: step.shell, user: step.user, command: step.run },
+        withEnv: true,
+      }),
     ),
   ];
 }
@@ -76,20 +80,40 @@ function harnessSteps({ harness }: PlanDraft | ResolvedImagePlan): BuildStep[] {
   return (harness?.install ?? []).map((step) => run(`harness-${step.id}`, `harness: ${step.id}`, step.run));
 }
 
-function inDirectory({ workingDirectory, run }: ResolvedImagePlan['steps'][number]): string {
-  const directory = shellQuote(workingDirectory);
-  return `mkdir -p ${directory}\ncd ${directory}\n${run}`;
+function inputStep(input: DraftInput | ResolvedImagePlan['inputs'][number]): CopyStep {
+  const { id, mountPath } = input;
+  const known = 'kind' in input ? input : input.resolved;
+  return {
+    ...{ kind: 'copy', id: `input-${id}`, title: `the input ${id}`, from: `inputs/${id}` },
+    to: mountPath ?? `${inputsRoot}/${id}`,
+    content: known === undefined ? null : contentOf(known),
+  };
 }
 
-function copy(id: string, title: string, from: string, to: string): CopyStep {
-  return { kind: 'copy', id, title, from, to };
+function repositorySteps({ repository }: PlanDraft | ResolvedImagePlan): CopyStep[] {
+  if (repository === undefined) return [];
+  const title = 'url' in repository ? 'the repository' : `the ${repository.kind}`;
+  const head = { kind: 'copy', id: 'repository', title, from: 'repository' } as const;
+  return [{ ...head, to: repository.path, content: contentOf(repository) }];
+}
+
+/** The address belongs to it, because it stands in the settings of the repository. */
+function contentOf(
+  source:
+    | { readonly url: string; readonly commit: string | null; readonly submodules?: true }
+    | { readonly kind: string; readonly digest: string | null },
+): string | null {
+  if (!('url' in source)) return source.digest;
+  const { url, commit, submodules = false } = source;
+  return commit === null ? null : canonicalJson({ url, commit, submodules });
 }
 
 function run(
   id: string,
   title: string,
   script: string,
-  { shell = 'sh', user = 'root', withEnv = false }: { shell?: 'sh' | 'bash'; user?: string; withEnv?: boolean } = {},
+  more: Partial<Pick<RunStep, 'shell' | 'user' | 'withEnv' | 'command'>> = {},
 ): RunStep {
-  return { kind: 'run', id, title, shell, script, user, withEnv };
+  const common = { shell: 'sh', user: 'root', withEnv: false, command: script } as const;
+  return { kind: 'run', id, title, script, ...common, ...more };
 }

@@ -4,6 +4,7 @@ import { parseReference } from '../reference.ts';
 import { shellQuote } from '../shell/shell-quote.ts';
 import { type BuildStep, buildSteps, type RunStep } from './build-steps.ts';
 import type { PlanDraft } from './make-plan.ts';
+import { sandboxUser } from './sandbox-user.ts';
 
 /** A file of the build context that is made from the plan. */
 export interface ContextFile {
@@ -85,7 +86,8 @@ function stepLines(
   files: ContextFile[],
   runBy: Surroundings['runBy'],
 ): string[] {
-  if (step.kind === 'copy') return [`COPY ${json([`${step.from}/`, `${word(step.to)}/`])}`];
+  if (step.kind === 'copy')
+    return [`COPY --chown=${sandboxUser.uid}:${sandboxUser.gid} ${json([`${step.from}/`, `${word(step.to)}/`])}`];
   const by = runBy?.(step) ?? { mounts: [], argv: [] };
   const mounts = [...by.mounts];
   let script = step.script;

@@ -40,7 +40,7 @@ export function explainPlan(
           : 'the spec has it',
       ),
     ),
-    ...repositoryLines(blueprint, draft.repository?.commit),
+    ...repositoryLines(blueprint, draft.repository),
     ...draft.steps.map(({ id, run, workingDirectory, shell }) =>
       line('setup', `${id}: ${firstLine(run)}`, `it is the spec's setup, run by ${shell} in ${workingDirectory}`),
     ),
@@ -78,7 +78,7 @@ function harnessLines({ harness }: WorkspaceBlueprint, { harness: install }: Pla
   );
 }
 
-function repositoryLines(blueprint: WorkspaceBlueprint, commit: string | null | undefined): Explanation[] {
+function repositoryLines(blueprint: WorkspaceBlueprint, planned: Draft['draft']['repository']): Explanation[] {
   const { workspace } = blueprint.sources;
   const from = workspace.kind === 'git' ? workspace.url : `the ${workspace.kind} of the spec`;
   switch (repositoryPlacement(blueprint)) {
@@ -88,14 +88,15 @@ function repositoryLines(blueprint: WorkspaceBlueprint, commit: string | null | 
       return [
         line(
           'repository',
-          `${from} is fetched at launch`,
+          `${from} is brought at launch`,
           'no setup step needs it, so a new commit needs no new image',
         ),
       ];
-    case 'image':
-      return [
-        line('repository', `${from} is part of the image${commit ? ` at ${commit}` : ''}`, 'setup steps work on it'),
-      ];
+    case 'image': {
+      const known = planned === undefined ? null : 'url' in planned ? planned.commit : planned.digest;
+      const what = `${from} is part of the image${known ? ` at ${known}` : ''}`;
+      return [line('repository', what, 'setup steps work on it')];
+    }
   }
 }
 

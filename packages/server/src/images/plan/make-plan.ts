@@ -15,16 +15,24 @@ import { findHarness } from '../harnesses/table.ts';
 import type { ResolvedPackage } from '../packages/resolution.ts';
 import { osFacts } from './os-facts.ts';
 import type { PlanPlace } from './plan-place.ts';
+import { sandboxUser } from './sandbox-user.ts';
 
 type Input = ResolvedImagePlan['inputs'][number];
 type Repository = NonNullable<ResolvedImagePlan['repository']>;
+type GitRepository = Extract<Repository, { url: string }>;
+type ContentRepository = Exclude<Repository, { url: string }>;
 
 /** A plan of which some facts are still to be found out: those are null. */
 export type PlanDraft = Omit<ResolvedImagePlan, 'base' | 'repository' | 'inputs'> & {
   readonly base: ResolvedImagePlan['base'] | null;
-  readonly repository?: Omit<Repository, 'commit'> & { readonly commit: string | null };
+  readonly repository?: DraftRepository;
   readonly inputs: readonly DraftInput[];
 };
+
+/** Its commit or digest is null until it is known. */
+type DraftRepository =
+  | (Omit<GitRepository, 'commit'> & { readonly commit: string | null })
+  | (Omit<ContentRepository, 'digest'> & { readonly digest: string | null });
 
 export interface DraftInput {
   readonly id: string;
@@ -41,7 +49,7 @@ export interface PlanFacts {
   readonly base?: ResolvedImagePlan['base'] | undefined;
   readonly packages: readonly ResolvedPackage[];
   readonly harness?: HarnessInstall | undefined;
-  /** The commit of the workspace's repository. */
+  /** The commit of the workspace's repository, or the digest of what else it is. */
   readonly commit?: string | undefined;
   /** By the input's id: a commit for git, a digest for the others. */
   readonly inputs?: ReadonlyMap<string, string> | undefined;
@@ -70,12 +78,13 @@ export function draftPlan(blueprint: WorkspaceBlueprint, facts: PlanFacts): Draf
     users:
       place.distribution === undefined
         ? []
-        : [rootUser(osFacts[place.distribution].shells[blueprint.customization.shell])],
+        : plannedUsers(osFacts[place.distribution].shells[blueprint.customization.shell]),
     env: plannedEnv(blueprint),
     steps: blueprint.lifecycle.setup.map((step) => ({ ...step, user: 'root' })),
     inputs,
     labels: plannedLabels(facts, harness),
     ...(repository === undefined ? {} : { repository }),
+    ...(blueprint.lifecycle.setup.length === 0 ? {} : { workspaceRoot: blueprint.runtime.workspaceRoot }),
   };
   return { draft, unresolved: unresolvedOf(draft) };
 }
@@ -94,9 +103,15 @@ export function finishPlan(blueprint: WorkspaceBlueprint, { draft, unresolved }:
 function unresolvedOf(draft: PlanDraft): string[] {
   return [
     ...(draft.base === null ? ['base'] : []),
-    ...(draft.repository?.commit === null ? ['repository.commit'] : []),
+    ...unresolvedRepository(draft.repository),
     ...draft.inputs.flatMap(({ id, resolved }) => (resolved === undefined ? [`inputs.${id}`] : [])),
   ];
+}
+
+function unresolvedRepository(repository: DraftRepository | undefined): string[] {
+  if (repository === undefined) return [];
+  if ('url' in repository) return repository.commit === null ? ['repository.commit'] : [];
+  return repository.digest === null ? ['repository.digest'] : [];
 }
 
 /** In the order of their names, each once: who asks first changes nothing about the image. */
@@ -159,15 +174,19 @@ function plannedLabels({ place, base }: PlanFacts, harness: ResolvedImagePlan['h
   };
 }
 
-function rootUser(shell: string): ResolvedImagePlan['users'][number] {
-  return { name: 'root', uid: 0, gid: 0, home: '/root', shell };
+function plannedUsers(shell: string): ResolvedImagePlan['users'] {
+  return [
+    { name: 'root', uid: 0, gid: 0, home: '/root', shell },
+    { ...sandboxUser, shell },
+  ];
 }
 
 function draftRepository(blueprint: WorkspaceBlueprint, commit: string | undefined): PlanDraft['repository'] {
   const { workspace } = blueprint.sources;
-  if (workspace.kind !== 'git' || repositoryPlacement(blueprint) !== 'image') return undefined;
-  const named = isCommit(workspace.ref) ? workspace.ref : null;
+  if (workspace.kind === 'none' || repositoryPlacement(blueprint) !== 'image') return undefined;
   const path = repositoryDirectory(blueprint.runtime.workspaceRoot);
+  if (workspace.kind !== 'git') return { kind: workspace.kind, digest: commit ?? null, path };
+  const named = isCommit(workspace.ref) ? workspace.ref : null;
   return { url: workspace.url, commit: commit ?? named, path, ...submodulesOf(workspace) };
 }
 

@@ -26,10 +26,11 @@ export const osFacts: Readonly<Record<Distribution, OsFacts>> = {
   fedora: { shells: usrBin, included: ['bash'], baseReference: (release) => `library/fedora:${release}` },
   arch: { shells: usrBin, included: ['bash'], baseReference: () => 'library/archlinux:base' },
   nix: {
+    // What root installs is in the profile of everybody; the link in root's home is root's alone.
     shells: {
-      bash: '/root/.nix-profile/bin/bash',
-      zsh: '/root/.nix-profile/bin/zsh',
-      fish: '/root/.nix-profile/bin/fish',
+      bash: '/nix/var/nix/profiles/default/bin/bash',
+      zsh: '/nix/var/nix/profiles/default/bin/zsh',
+      fish: '/nix/var/nix/profiles/default/bin/fish',
     },
     included: ['bash'],
     baseReference: () => 'nixos/nix:2.28.3',

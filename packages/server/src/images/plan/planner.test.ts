@@ -52,6 +52,7 @@ test('what is done and why is told in the order in which it is done', async () =
       why: 'the spec asks for it (tooling.packages[0]); the catalog has it; version 1.6 is 1.6-2.1 there',
     },
     { topic: 'users', what: 'root has the login shell /bin/bash', why: expect.any(String) },
+    { topic: 'users', what: 'user has the login shell /bin/bash', why: expect.any(String) },
     { topic: 'setup', what: 'setup-1: make all …', why: expect.stringContaining('/workspace/repo') },
     { topic: 'env', what: 'A', why: expect.stringContaining('part of the image') },
     { topic: 'launch', what: 'make serve', why: expect.any(String) },

@@ -44,15 +44,17 @@ function implied(blueprint: WorkspaceBlueprint, place: PackagePlace): readonly W
   return wanted;
 }
 
-/** `auto` decides by what the dotfiles look like, so it has every tool that there is here. */
+/**
+ * `auto` decides by what the dotfiles look like, so it has every tool that there is here. One that is named and is not
+ * here can still be brought by setup steps; without any it is refused.
+ */
 function dotfilesTools(blueprint: WorkspaceBlueprint, place: PackagePlace): readonly string[] {
   const { applyDotfiles, dotfilesManager } = blueprint.customization;
   const has = blueprint.sources.inputs.some(({ purpose }) => purpose === 'dotfiles');
   if (!applyDotfiles || !has || dotfilesManager === 'copy') return [];
-  if (dotfilesManager !== 'auto') return [dotfilesManager];
-  return ['stow', 'chezmoi'].filter(
-    (id) => namesIn(findThing(id)?.names[place.distribution], place.release) !== undefined,
-  );
+  const isHere = (id: string) => namesIn(findThing(id)?.names[place.distribution], place.release) !== undefined;
+  if (dotfilesManager === 'auto') return ['stow', 'chezmoi'].filter(isHere);
+  return isHere(dotfilesManager) || blueprint.lifecycle.setup.length === 0 ? [dotfilesManager] : [];
 }
 
 function harnessPackages(blueprint: WorkspaceBlueprint, place: PackagePlace): readonly string[] {

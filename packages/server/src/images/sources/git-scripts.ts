@@ -52,6 +52,18 @@ export const checkOut = [
 
 export const noSuchCommitCode = 3;
 
+/**
+ * Argument: the folder. Takes out of a checked out repository when and by whom that was done: then it is the same files
+ * each time. Of the index the times and places of files go, which are others in an image anyway.
+ */
+export const forgetWhen = [
+  'set -eu',
+  'cd -- "$1"',
+  `forget='git read-tree HEAD && cd "$(git rev-parse --absolute-git-dir)" && rm -rf logs ORIG_HEAD'`,
+  'git submodule --quiet foreach --recursive "$forget"',
+  'eval "$forget"',
+].join('\n');
+
 /** Argument: the folder. Writes what `.gitmodules` says, as `git config -z` does. */
 export const readModules = [
   'set -eu',

@@ -3,6 +3,7 @@ import type { ExitStatus, GuestClient, ProcessOutput } from '@caisson/guest';
 import type { Driver, InstanceKey } from '../../drivers/driver.ts';
 import { until } from '../../drivers/until.ts';
 import type { RoomCommand, RoomExit, StepRoom } from '../../images/builders/native/step-room.ts';
+import { sandboxUser } from '../../images/plan/sandbox-user.ts';
 import type { Storage } from '../../storage/storage.ts';
 import type { Spans } from '../../telemetry/spans.ts';
 import { withDeadline } from '../deadline.ts';
@@ -75,8 +76,14 @@ export class BuildRoom implements StepRoom {
 
   async put(folder: string, archive: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void> {
     const guest = await this.guest(signal);
-    await guest.files.mkdir(folder, { user: 'root', parents: true, signal });
-    await guest.files.tarIn(folder, archive, { user: 'root', signal });
+    const asRoot = { user: 'root', signal } as const;
+    const names = folder.split('/').filter(Boolean);
+    for (const index of names.keys()) {
+      const path = `/${names.slice(0, index + 1).join('/')}`;
+      if (await guest.files.mkdir(path, { ...asRoot, parents: true }))
+        await guest.files.chown(path, sandboxUser, asRoot);
+    }
+    await guest.files.tarIn(folder, archive, { ...asRoot, keepOwner: true });
   }
 
   async shortage(signal: AbortSignal): Promise<'disk' | 'pool' | undefined> {

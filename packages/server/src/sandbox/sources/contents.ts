@@ -10,12 +10,15 @@ import { Packer } from '../../images/pack/packer.ts';
 import type { Reach } from '../../network/dial/reach.ts';
 import { download } from './download.ts';
 import type { NamedSource, Source } from './source-name.ts';
+import { isZip, zipTar } from './zip-tar.ts';
 
 export type ContentSource = Extract<Source, { kind: 'folder' | 'archive' }>;
 
 export interface ContentsOptions {
   readonly reach: Pick<Reach, 'connect'>;
   readonly guestProgram: string;
+  /** Where an archive lies that cannot be read as it comes. */
+  readonly scratchFolder: string;
   /** Folders of the machine that specs may take files from. None when absent: callers are not the machine's users. */
   readonly folders?: readonly string[] | undefined;
   readonly idleMs?: number | undefined;
@@ -29,8 +32,8 @@ export interface OpenContent {
 }
 
 const tarBlockBytes = 512;
-const tarHint = 'Give a tar: plain, or compressed with gzip or zstd.';
-const zipMagic = Buffer.from('PK\u0003\u0004', 'latin1');
+const magicBytes = 4;
+const archiveHint = 'Give a zip, or a tar: plain, or compressed with gzip or zstd.';
 
 export function isContent(named: NamedSource): named is NamedSource<ContentSource> {
   return named.source.kind !== 'git';
@@ -57,7 +60,7 @@ export class Contents {
     const hash = createHash('sha256');
     const bytes = hashed(this.#bytes(source, rules, signal), hash);
     try {
-      yield* source.kind === 'folder' ? bytes : plainTar(bytes);
+      yield* source.kind === 'folder' ? bytes : this.#plain(bytes);
     } catch (error) {
       if (!hasCode(error, 'image_invalid', 'image_too_large')) throw error;
       throw new CaissonError('source_failed', error.message.replace('a layer', 'it'), { cause: error });
@@ -66,6 +69,12 @@ export class Contents {
     for await (const _ of bytes);
     if (digest === undefined || digestEnd(hash) === digest) return;
     throw new CaissonError('source_failed', 'it has changed since it was asked for', { hint: 'Repeat it.' });
+  }
+
+  /** The first bytes tell what it is, whatever it is called. */
+  async *#plain(bytes: AsyncGenerator<Uint8Array>): AsyncGenerator<Uint8Array> {
+    const { head, whole } = await peek(bytes, magicBytes);
+    yield* isZip(head) ? zipTar(whole, this.#options.scratchFolder) : plainTar(whole);
   }
 
   async *#bytes(source: ContentSource, rules: NetworkRules, signal: AbortSignal): AsyncGenerator<Uint8Array> {
@@ -121,13 +130,26 @@ async function* plainTar(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8
 /** An archive begins with a header whose sum is right, or with its own end. */
 function requireTar(head: Buffer): void {
   const block = head.subarray(0, tarBlockBytes);
-  if (block.subarray(0, 4).equals(zipMagic))
-    throw new CaissonError('source_failed', 'it is a zip archive, which is not read', { hint: tarHint });
   const sum = block.reduce((total, byte, at) => total + (at >= 148 && at < 156 ? 0x20 : byte), 0);
   const written = Number.parseInt(block.toString('latin1', 148, 156).replace(/[\0 ]+/g, ''), 8);
   const isEnd = block.length === tarBlockBytes && block.every((byte) => byte === 0);
   if (block.length < tarBlockBytes || (sum !== written && !isEnd))
-    throw new CaissonError('source_failed', 'it is no archive', { hint: tarHint });
+    throw new CaissonError('source_failed', 'it is no archive', { hint: archiveHint });
+}
+
+/** The first bytes, and everything with them again. What comes is not closed when its reader ends early: others read on. */
+async function peek(bytes: AsyncGenerator<Uint8Array>, count: number) {
+  let head: Buffer = Buffer.alloc(0);
+  while (head.length < count) {
+    const next = await bytes.next();
+    if (next.done) break;
+    head = Buffer.concat([head, next.value]);
+  }
+  async function* whole(): AsyncGenerator<Uint8Array> {
+    if (head.length > 0) yield head;
+    for (let next = await bytes.next(); !next.done; next = await bytes.next()) yield next.value;
+  }
+  return { head, whole: whole() };
 }
 
 async function* hashed(bytes: AsyncIterable<Uint8Array>, hash: ReturnType<typeof createHash>) {

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { CaissonError, hasCode, networkRulesOf } from '@caisson/contract';
 import type { GuestClient } from '@caisson/guest';
 import { defaultBounds } from '../../images/bounds.ts';
+import { forgetWhen, gitEnvironment } from '../../images/sources/git-scripts.ts';
 import { resolveRef } from '../../images/sources/remote.ts';
 import { unpackTar } from '../../images/unpack.ts';
 import type { BuildContext, ContextRequest } from '../sources-port.ts';
@@ -10,9 +11,11 @@ import { isContent } from './contents.ts';
 import { placeRepository } from './place-repository.ts';
 import { placeSubmodules } from './place-submodules.ts';
 import { remotesOf } from './remotes.ts';
+import { mustRun } from './run-inside.ts';
 import { type GitSource, isGit, type NamedSource, namedInputs, namedWorkspace, naming } from './source-name.ts';
 import type { SourcesOptions } from './sources.ts';
 
+/** In the room: one after the other, each where the one before was. */
 const roomFolder = '/workspace/source';
 
 /** What is brought before a build: at which commit or digest, and where its files go. */
@@ -30,7 +33,12 @@ export async function makeContext(options: SourcesOptions, request: ContextReque
   try {
     const wanted = wantedOf(request, folder);
     if (wanted.length > 0) await mkdir(join(folder, 'inputs'));
-    for (const one of wanted) await naming(one.named, () => bring(options, request, one));
+    const bringAll = async (guest?: GuestClient) => {
+      for (const one of wanted) await naming(one.named, () => bring(options, request, one, guest));
+    };
+    // One room for all of them: opening it takes longer than a small repository does.
+    if (options.rooms && wanted.some(({ named }) => isGit(named))) await options.rooms(request.signal, bringAll);
+    else await bringAll();
     return { folder, dispose };
   } catch (error) {
     await dispose();
@@ -40,9 +48,16 @@ export async function makeContext(options: SourcesOptions, request: ContextReque
 
 function wantedOf({ plan, blueprint }: ContextRequest, folder: string): readonly Wanted[] {
   const workspace = namedWorkspace(blueprint);
+  const { repository } = plan;
   const own =
-    workspace && plan.repository
-      ? [{ named: workspace, fact: plan.repository.commit, folder: join(folder, 'repository') }]
+    workspace && repository
+      ? [
+          {
+            named: workspace,
+            fact: 'url' in repository ? repository.commit : repository.digest,
+            folder: join(folder, 'repository'),
+          },
+        ]
       : [];
   const inputs = namedInputs(blueprint).flatMap((named) => {
     const { id } = named.source;
@@ -54,7 +69,12 @@ function wantedOf({ plan, blueprint }: ContextRequest, folder: string): readonly
   return [...own, ...inputs];
 }
 
-async function bring(options: SourcesOptions, request: ContextRequest, { named, fact, folder }: Wanted): Promise<void> {
+async function bring(
+  options: SourcesOptions,
+  request: ContextRequest,
+  { named, fact, folder }: Wanted,
+  guest: GuestClient | undefined,
+): Promise<void> {
   const { blueprint, progress, signal } = request;
   const rules = networkRulesOf(blueprint.runtime.network);
   progress(`bringing ${named.name}`);
@@ -71,11 +91,10 @@ async function bring(options: SourcesOptions, request: ContextRequest, { named, 
     });
   if (isContent(named)) await unpack(options.contents.open(named.source, { rules, digest: fact, signal }));
   else if (isGit(named)) {
-    if (!options.rooms) throw new CaissonError('source_failed', 'this server has no room in which git could unpack it');
-    await options.rooms(signal, async (guest) => {
-      await checkOut(options, request, named, fact, guest);
-      await unpack(guest.files.tarOut(roomFolder, { user: 'user', signal }));
-    });
+    if (!guest) throw new CaissonError('source_failed', 'this server has no room in which git could unpack it');
+    await checkOut(options, request, named, fact, guest);
+    await unpack(guest.files.tarOut(roomFolder, { user: 'user', signal }));
+    await guest.files.remove(roomFolder, { user: 'root', recursive: true, signal });
   }
 }
 
@@ -92,6 +111,8 @@ async function checkOut(
   const placing = { guest, user: 'user', received: () => {}, signal };
   await placeRepository(converseWith(url), checkout, placing);
   if (named.source.submodules) await placeSubmodules(checkout, converseWith, placing);
+  const script = { text: forgetWhen, args: [roomFolder], user: 'user', env: gitEnvironment };
+  await mustRun(guest, script, signal);
 
   /** The branch may have moved on since; then the workspace is on none. */
   async function branchOf(): Promise<string | undefined> {

@@ -2,6 +2,7 @@ import { CaissonError, hasCode, type NetworkRules, type Owner } from '@caisson/c
 import type { GuestClient } from '@caisson/guest';
 import { repositoryDirectory } from '@caisson/workspace-composition';
 import { inputsRoot } from '../../images/plan/build-steps.ts';
+import { sandboxUser } from '../../images/plan/sandbox-user.ts';
 import { isCommit } from '../../images/sources/find-ref.ts';
 import { resolveRef } from '../../images/sources/remote.ts';
 import type { SourceFacts } from '../sources-port.ts';
@@ -27,8 +28,6 @@ export interface PlacerOptions extends RemotesOptions {
 
 type Input = Extract<Source, { purpose: string }>;
 
-/** The ids of `user`, which the guest has in every sandbox. */
-const ownUser = { uid: 1000, gid: 1000 };
 const roomFolder = '/workspace/source';
 const megabyte = 1024 * 1024;
 
@@ -108,9 +107,9 @@ export class Placer {
     const { files } = this.#options.guest;
     const options = { user: 'root', signal: this.#options.signal };
     const isNew = await files.mkdir(directory, { ...options, parents: true });
-    if (isNew) await files.chown(directory, ownUser, options);
+    if (isNew) await files.chown(directory, sandboxUser, options);
     const { uid } = await files.stat(directory, options);
-    return uid === ownUser.uid ? 'user' : 'root';
+    return uid === sandboxUser.uid ? sandboxUser.name : 'root';
   }
 
   #received({ name }: NamedSource): Placing['received'] {

@@ -129,7 +129,8 @@ export class NativeBuilder implements Builder {
   /** It is a step of its own where there is something to do for it. */
   async #base({ plan, signal, tell }: BuildRequest): Promise<ImageRecord> {
     const { reference } = plan.base;
-    const step: BuildStep = { kind: 'copy', id: 'base', title: `the base ${reference}`, from: reference, to: '/' };
+    const head = { kind: 'copy', id: 'base', title: `the base ${reference}` } as const;
+    const step: BuildStep = { ...head, from: reference, to: '/', content: plan.base.digest };
     let began: number | undefined;
     const ended = (outcome: 'done' | 'failed') => {
       if (began === undefined) return;
@@ -171,7 +172,6 @@ export class NativeBuilder implements Builder {
         ...{ step, parents, directory, platform: plan.platform, tenant: owner.tenant },
         baseEnv: base.config.env,
         planEnv: plan.env,
-        content: content === undefined ? undefined : (await workbench.packer.measureContent(content, signal)).digest,
       });
       const known = await workbench.kept.layer(key);
       if (known !== undefined) {

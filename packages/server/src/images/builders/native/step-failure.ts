@@ -76,6 +76,6 @@ function cancelled(step: BuildStep, reason: unknown): CaissonError {
 }
 
 function contextOf(step: BuildStep): Record<string, unknown> {
-  const command = step.kind === 'copy' ? `copy ${step.from} to ${step.to}` : step.script;
+  const command = step.kind === 'copy' ? `copy ${step.from} to ${step.to}` : step.command;
   return { step: step.id, command: command.slice(0, commandChars) };
 }

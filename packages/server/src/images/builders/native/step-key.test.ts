@@ -4,7 +4,7 @@ import type { BuildStep } from '../../plan/build-steps.ts';
 import { type StepInputs, stepKey } from './step-key.ts';
 
 const run: BuildStep = {
-  ...{ kind: 'run', id: 'a', title: 'a', shell: 'sh', script: 'make', user: 'root', withEnv: false },
+  ...{ kind: 'run', id: 'a', title: 'a', shell: 'sh', script: 'make', user: 'root', withEnv: false, command: 'make' },
 };
 const inputs: StepInputs = {
   step: run,
@@ -18,8 +18,7 @@ const inputs: StepInputs = {
 const own: StepInputs = { ...inputs, step: { ...run, withEnv: true } };
 const copied: StepInputs = {
   ...inputs,
-  step: { kind: 'copy', id: 'c', title: 'c', from: 'repository', to: '/workspace' },
-  content: 'sha256:3',
+  step: { kind: 'copy', id: 'c', title: 'c', from: 'repository', to: '/workspace', content: 'sha256:3' },
 };
 
 test('what a step is called changes nothing', () => {
@@ -43,7 +42,7 @@ test('everything that a step does, is done on, or sees is in its key', () => {
     { ...inputs, baseEnv: {} },
     { ...inputs, directory: '/srv' },
     { ...own, planEnv: { A: '2' } },
-    { ...copied, content: 'sha256:4' },
+    { ...copied, step: { ...copied.step, content: 'sha256:4' } as BuildStep },
     { ...copied, step: { ...copied.step, to: '/srv' } as BuildStep },
   ];
   expect(new Set(others.map(stepKey)).size).toBe(others.length);

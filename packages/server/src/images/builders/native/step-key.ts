@@ -4,7 +4,7 @@ import { digestOf } from '../../digest.ts';
 import type { BuildStep } from '../../plan/build-steps.ts';
 
 /** Raised when the same step would leave something else than before. */
-const edition = 1;
+const edition = 2;
 
 /** Everything that what a step leaves depends on, as far as it can be known. */
 export interface StepInputs {
@@ -17,8 +17,6 @@ export interface StepInputs {
   readonly directory: string;
   readonly planEnv: Readonly<Record<string, string>>;
   readonly tenant: string;
-  /** Of what a `copy` step brings in. */
-  readonly content?: string | undefined;
 }
 
 /**
@@ -27,10 +25,10 @@ export interface StepInputs {
  * by that tenant alone.
  */
 export function stepKey(inputs: StepInputs): string {
-  const { step, parents, platform, baseEnv, directory, planEnv, tenant, content } = inputs;
+  const { step, parents, platform, baseEnv, directory, planEnv, tenant } = inputs;
   const what =
     step.kind === 'copy'
-      ? { kind: step.kind, to: step.to, content }
+      ? { kind: step.kind, to: step.to, content: step.content }
       : {
           kind: step.kind,
           shell: step.shell,

@@ -39,7 +39,7 @@ export interface RoomRequest {
 
 export interface StepRoom {
   run(command: RoomCommand, signal: AbortSignal): Promise<RoomExit>;
-  /** Unpacks a plain tar in a folder of the room, which is made where it is not there. Everything belongs to root. */
+  /** Unpacks a plain tar in a folder of the room; it and what is above it are made where they are not there, as the user's. */
   put(folder: string, archive: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void>;
   /** What there is no space left on: the room's own disk, or that of all rooms and sandboxes. */
   shortage(signal: AbortSignal): Promise<'disk' | 'pool' | undefined>;

@@ -1,6 +1,9 @@
 import { thing } from './thing.ts';
 
 /** Compilers, build systems, and what looks into programs. */
+/** Alpine names what is beside clang by its version, which is another in each release. */
+const clangTools = { default: 'clang20-extra-tools', '3.20': 'clang17-extra-tools', '3.21': 'clang19-extra-tools' };
+
 export const building = [
   thing('build-essential', 'C compiler, make and the headers of the system', 'base-devel build-tools build-base', {
     debian: 'build-essential',
@@ -41,7 +44,10 @@ export const building = [
       nix: { '17': 'clang_17', '18': 'clang_18', '19': 'clang_19' },
     },
   ),
-  thing('llvm', 'tools of LLVM', '', { all: 'llvm', alpine: 'llvm20' }),
+  thing('llvm', 'tools of LLVM', '', {
+    all: 'llvm',
+    alpine: { default: 'llvm20', '3.20': 'llvm17', '3.21': 'llvm19' },
+  }),
   thing('lld', 'linker of LLVM', '', { all: 'lld' }),
   thing('mold', 'a fast linker', '', { all: 'mold' }),
   thing('clang-format', 'formats C and C++', '', {
@@ -49,14 +55,14 @@ export const building = [
     fedora: 'clang-tools-extra',
     arch: 'clang',
     nix: 'clang-tools',
-    alpine: 'clang20-extra-tools',
+    alpine: clangTools,
   }),
   thing('clangd', 'language server for C and C++', '', {
     debian: 'clangd',
     fedora: 'clang-tools-extra',
     arch: 'clang',
     nix: 'clang-tools',
-    alpine: 'clang20-extra-tools',
+    alpine: clangTools,
   }),
   thing('make', "GNU's make", 'gmake gnumake', { all: 'make', nix: 'gnumake' }),
   thing('cmake', 'build system of C and C++', '', { all: 'cmake' }),

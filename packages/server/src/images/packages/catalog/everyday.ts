@@ -174,8 +174,9 @@ export const everyday = [
     nix: 'texliveSmall',
     alpine: 'texlive',
   }),
-  thing('chromium', 'browser, for tests', 'chrome headless-chrome', { all: 'chromium', ubuntu: 'chromium-browser' }),
-  thing('firefox', 'browser, for tests', '', { all: 'firefox', debian: 'firefox-esr', ubuntu: 'firefox' }),
+  // Ubuntu's packages of browsers only ask snapd for them, which does not run in a sandbox.
+  thing('chromium', 'browser, for tests', 'chrome headless-chrome', { all: 'chromium', ubuntu: false }),
+  thing('firefox', 'browser, for tests', '', { all: 'firefox', debian: 'firefox-esr', ubuntu: false }),
   thing('xvfb', 'a screen in memory', 'virtual-framebuffer', {
     debian: 'xvfb',
     fedora: 'xorg-x11-server-Xvfb',
