@@ -225,6 +225,13 @@ describe.runIf(isRoot)('a native build', () => {
       expect(JSON.stringify(image.config)).not.toContain('29080');
     });
 
+    test('leaves nothing to those who may not reach the same', async () => {
+      const plan = world.plan(steps().map((step) => ({ ...step, run: `${step.run}\n:` })));
+      await world.build(plan, { rules: openRules });
+      await expect(world.build(plan, { rules: noNetwork })).rejects.toMatchObject({ context: { step: 'setup-s0' } });
+      expect(outcomes((await world.build(plan, { rules: openRules })).events)).toEqual(['setup-s0 cached']);
+    });
+
     test('does not reach what they refuse', async () => {
       const { events } = await world.build(world.plan(steps()), { rules: { ...openRules, deny: ['127.0.0.1'] } });
       expect(outputOf(events)).toContain('403 Refused by Caisson');

@@ -2,7 +2,8 @@ import { CaissonError } from '@caisson/contract';
 import type { ExitStatus, GuestClient, ProcessOutput } from '@caisson/guest';
 import type { Driver, InstanceKey } from '../../drivers/driver.ts';
 import { until } from '../../drivers/until.ts';
-import type { RoomCommand, RoomExit, StepRoom } from '../../images/builders/native/step-room.ts';
+import type { RoomCommand, StepRoom } from '../../images/builders/native/step-room.ts';
+import type { StepExit } from '../../images/builders/step-failure.ts';
 import type { Storage } from '../../storage/storage.ts';
 import { withDeadline } from '../deadline.ts';
 import { spawn } from '../exec.ts';
@@ -39,7 +40,7 @@ export class BuildRoom implements StepRoom {
     return driver.guest(key, signal);
   }
 
-  async run(command: RoomCommand, signal: AbortSignal): Promise<RoomExit> {
+  async run(command: RoomCommand, signal: AbortSignal): Promise<StepExit> {
     const guest = await this.guest(signal);
     const { interpreter, script, user, directory: cwd, env, limitMs, onOutput } = command;
     const isLong = Buffer.byteLength(script) > argumentBytes;
@@ -141,7 +142,7 @@ async function pour(
   }
 }
 
-function exitOf({ why, code, signal }: ExitStatus): RoomExit {
+function exitOf({ why, code, signal }: ExitStatus): StepExit {
   if (why === 'out_of_memory' || why === 'timed_out') return { why };
   if (why === 'exited') return { why, code };
   return { why: 'signalled', signal };

@@ -6,11 +6,11 @@ import type { Images } from '../../images.ts';
 import { buildSpec } from '../../plan/build-spec.ts';
 import { type BuildStep, buildSteps } from '../../plan/build-steps.ts';
 import { fromRecord, type Workshop } from '../../ways/workshop.ts';
+import { baseOfPlan } from '../base-of-plan.ts';
 import type { Builder, BuilderTrouble, BuildRequest, BuiltImage } from '../builder.ts';
 import { builtImage, requirePlatform } from '../image-of-plan.ts';
-import { baseOfPlan } from '../native/base-of-plan.ts';
-import { type KeptImage, KeptSteps } from '../native/kept-steps.ts';
-import { planKey } from '../native/step-key.ts';
+import { type KeptImage, KeptSteps } from '../kept-steps.ts';
+import { planKey } from '../step-key.ts';
 import { translated } from './build-failure.ts';
 import type { BuildPlace } from './build-place.ts';
 import { workers } from './control.ts';
@@ -71,12 +71,12 @@ export class BuildkitBuilder implements Builder {
   }
 
   async build(request: BuildRequest): Promise<BuiltImage> {
-    const { plan, owner, signal, tell } = request;
+    const { plan, owner, rules, signal, tell } = request;
     signal.throwIfAborted();
     const workshop = await this.#parts.images.workshop();
     const kept = new KeptSteps(workshop);
     const steps = buildSteps(plan);
-    const key = `buildkit-${planKey(plan, steps, owner.tenant)}`;
+    const key = `buildkit-${planKey(plan, steps, { tenant: owner.tenant, rules })}`;
     const known = await kept.image(key);
     if (known !== undefined) {
       for (const { id, title } of steps) {

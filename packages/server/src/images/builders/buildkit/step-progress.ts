@@ -1,6 +1,6 @@
 import type { BuildStep } from '../../plan/build-steps.ts';
 import type { BuildEvent } from '../builder.ts';
-import { StepLog } from '../native/step-log.ts';
+import { StepLog } from '../step-log.ts';
 import type { Progress, Vertex } from './control.ts';
 
 /** What is known of one step. */

@@ -3,6 +3,7 @@ import { canonicalJson } from '@caisson/workspace-composition';
 import { digestOf } from '../../digest.ts';
 import type { RunStep } from '../../plan/build-steps.ts';
 import { bind, mounted, type RunBy } from '../../plan/containerfile.ts';
+import { reachOf } from '../step-key.ts';
 import { type ContextEntry, madeFile } from './session/context-tree.ts';
 
 /** The loopback ports on which a step finds its way out, by what is spoken there, and the variables that say so. */
@@ -43,7 +44,7 @@ export function runnerFiles(guest: Buffer, { env }: StepProxy, { owner, rules }:
   return [
     madeFile(`${folder}/caisson-guest`, guest, 0o755),
     madeFile(`${folder}/env`, Buffer.from(variables.join(''))),
-    madeFile(scopeOfAll, scope(rules)),
-    madeFile(scopeOfTenant, scope(rules, owner.tenant)),
+    madeFile(scopeOfAll, scope(reachOf(rules))),
+    madeFile(scopeOfTenant, scope(reachOf(rules), owner.tenant)),
   ];
 }
