@@ -19,6 +19,7 @@ import type { Secrets } from './network/secrets/secrets.ts';
 import { openNativeBuilder } from './open-builders.ts';
 import { chooseBuilder, openBuildkitBuilder } from './open-buildkit.ts';
 import { type Egress, openEgress } from './open-egress.ts';
+import { openExtraTrust } from './open-extra-trust.ts';
 import { openSources } from './open-sources.ts';
 import type { ControlPlaneOptions } from './plane-options.ts';
 import { loadProfiles, type ProfileCatalog } from './profiles/catalog.ts';
@@ -152,15 +153,12 @@ async function assemble(
   await store.hosts.seen(host, options.version);
   await store.idempotency.prune();
   await store.toolCalls.prune();
+  const extra = openExtraTrust(options.extraCa);
   const wanted = options.drivers ?? defaultDrivers;
-  const backends = await openBackends(
-    folder,
-    store.installation,
-    wanted,
-    options.storage,
-    options.engines,
-    options.registries,
-  );
+  const backends = await openBackends(folder, store.installation, wanted, options.storage, options.engines, {
+    ...options.registries,
+    agent: extra.agent,
+  });
   undo.push(() => backends.close());
   const { drivers, filesystems, images, backendImages } = backends;
   const routing = await openRouting(folder, store, drivers, host, filesystems);
@@ -180,13 +178,13 @@ async function assemble(
   });
   const subjects = new RoomSubjects(rules);
   const parts = { subjects, journal, secrets: outgoing };
-  const egress = openEgress(store, drivers, parts, options.egress ?? {}, options.log ?? silent);
+  const egress = openEgress(store, drivers, parts, { ...options.egress, roots: extra.roots }, options.log ?? silent);
   undo.push(() => egress.close());
   const service = { version: options.version, instance: store.installation };
   const tracing = openTracing(options.traces ?? {}, service, options.log);
   undo.push(() => tracing.close());
   const { spans } = tracing;
-  const plans = new Plans({ profiles, images, indexFolder: folder.file('package-index') });
+  const plans = new Plans({ profiles, images, indexFolder: folder.file('package-index'), agent: extra.agent });
   const rooms = { deadlines, installation: store.installation };
   const hold = <T>(id: Id<'sandbox'>, task: () => Promise<T>) => runner.whileIdle(id, task);
   const brings = {
@@ -225,7 +223,8 @@ async function assemble(
     subjects: rules,
   };
   const runner = new Runner(work);
-  const native = openNativeBuilder({ filesystems, drivers, subjects, gates: egress.gates, runner, work });
+  const { authority } = extra;
+  const native = openNativeBuilder({ filesystems, drivers, subjects, gates: egress.gates, runner, work, authority });
   undo.push(async () => native?.close());
   const buildkit = openBuildkitBuilder({
     images: backends.images,
@@ -235,6 +234,7 @@ async function assemble(
     gates: egress.gates,
     subjects,
     wanted: options.buildWith,
+    authority,
   });
   undo.push(async () => buildkit?.close());
   const builders = [native, buildkit].flatMap((opened) => (opened ? [opened.builder] : []));
@@ -284,7 +284,12 @@ async function assemble(
   spans.listen((span) => metrics.span(span));
   store.onEvent((event) => metrics.event(event.type));
   const usage = new SandboxesInUse(sandboxes, guests);
-  const sinks = openSinks(store, vault, options.sinks ?? {}, { version: options.version, log: options.log });
+  const sinks = openSinks(
+    store,
+    vault,
+    { ...options.sinks, roots: extra.roots },
+    { version: options.version, log: options.log },
+  );
   undo.push(() => sinks.close());
   const doctor = () => checkAll({ store, drivers, folder: folder.path, filesystems, vault, builders, builder });
   const { version } = options;

@@ -18,6 +18,8 @@ export interface SinkSettings {
   readonly open?: readonly string[] | undefined;
   /** A file of certificates to trust besides the machine's, as PEM. */
   readonly rootsFile?: string | undefined;
+  /** More of them, as they are. */
+  readonly roots?: readonly string[] | undefined;
   /** A file to which every event of every tenant is appended. */
   readonly eventsFile?: string | undefined;
   /** In place of the machine's own, for tests. */
@@ -40,7 +42,7 @@ export function openSinks(
   options: { readonly version: string; readonly log?: Pick<Logger, 'warn'> | undefined },
 ): Sinks {
   const reach = openReach(settings);
-  const trust = new Trust(readRoots('--webhook-roots', settings.rootsFile));
+  const trust = new Trust([...readRoots('--webhook-roots', settings.rootsFile), ...(settings.roots ?? [])]);
   const deliveries = new Deliveries({ ...{ store, vault, reach, trust, retry: settings.retry }, ...options });
   const file = settings.eventsFile === undefined ? undefined : filePump(store, settings.eventsFile, options.log);
   const stopListening = file ? store.onEvent(({ position }) => file.heard(position)) : () => {};

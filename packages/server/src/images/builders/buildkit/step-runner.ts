@@ -12,6 +12,13 @@ export interface StepProxy {
   readonly env: Readonly<Record<string, string>>;
 }
 
+/** An authority that steps trust besides those of their image: what says so in a folder, and the files there. */
+export interface StepTrust {
+  readonly env: (folder: string) => Readonly<Record<string, string>>;
+  /** `roots`: those that the base has. */
+  readonly files: (folder: string, roots: string | undefined) => ReadonlyMap<string, string>;
+}
+
 /** Who the build is for, and what it may reach. */
 export interface StepScope {
   readonly owner: Owner;
@@ -38,12 +45,21 @@ export function runByGuest({ ports }: StepProxy): (step: RunStep) => RunBy {
  * What that needs in the context. The scopes are there to be mounted: what BuildKit keeps of a step is found again only by
  * those who may reach the same, and what the words of a tenant made by that tenant alone.
  */
-export function runnerFiles(guest: Buffer, { env }: StepProxy, { owner, rules }: StepScope): ContextEntry[] {
+export function runnerFiles(
+  guest: Buffer,
+  proxy: StepProxy,
+  { owner, rules }: StepScope,
+  trust?: { readonly of: StepTrust; readonly roots: string | undefined },
+): ContextEntry[] {
+  const place = `${mounted}/${folder}`;
+  const env = { ...proxy.env, ...trust?.of.env(place) };
+  const trusted = [...(trust?.of.files(place, trust.roots) ?? [])];
   const variables = Object.entries(env).map(([name, value]) => `${name}=${value}\n`);
   const scope = (...parts: unknown[]) => Buffer.from(`${digestOf(canonicalJson(parts))}\n`);
   return [
     madeFile(`${folder}/caisson-guest`, guest, 0o755),
     madeFile(`${folder}/env`, Buffer.from(variables.join(''))),
+    ...trusted.map(([name, text]) => madeFile(`${folder}/${name}`, Buffer.from(text))),
     madeFile(scopeOfAll, scope(reachOf(rules))),
     madeFile(scopeOfTenant, scope(reachOf(rules), owner.tenant)),
   ];
