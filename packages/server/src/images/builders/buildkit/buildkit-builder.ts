@@ -121,6 +121,7 @@ export class BuildkitBuilder implements Builder {
         spec: buildSpec(plan, { kind: 'oci-archive', path: file }, surroundings),
         steps,
         entries: [...brought.entries, ...runner, ...copied],
+        base: brought,
         connect: { http: (stream) => way.connect('http', stream), socks: (stream) => way.connect('socks', stream) },
         ...{ name, file, limits: this.#limits, signal, tell },
       });
