@@ -158,14 +158,19 @@ describe.runIf(isRoot)('a native build', () => {
 
   test('that is cancelled ends soon, for the reason that was given', async () => {
     const controller = new AbortController();
+    let cancelledAt = 0;
     const tell = ({ kind }: { kind: string }) => {
-      if (kind === 'output') controller.abort(new Error('enough'));
+      if (kind !== 'output' || controller.signal.aborted) return;
+      cancelledAt = performance.now();
+      controller.abort(new Error('enough'));
     };
-    const plan = world.plan([`${unique()}; echo begun; sleep 1000000`]);
+    const plan = world.plan([`${unique()}; echo begun; (trap '' TERM INT; sleep 1000000) & sleep 1000000`]);
     await expect(world.build(plan, { signal: controller.signal, tell })).rejects.toMatchObject({
       code: 'action_cancelled',
       context: { step: 'setup-s0' },
     });
+    // It takes a tenth of a second; 2 s are promised, of a machine that has nothing else to do.
+    expect(performance.now() - cancelledAt).toBeLessThan(20_000 * slowness);
     expect(world.remains()).toEqual([]);
   });
 
