@@ -6,10 +6,16 @@ import { BuildWorld } from './build-world.ts';
 
 /** A world of builds with the Debian of all tests. Its layers are shown, not copied: they never change. */
 export async function openBuildWorld(
-  options: { readonly start?: boolean; readonly storage?: string; readonly extraCa?: string } = {},
+  options: {
+    readonly start?: boolean;
+    readonly storage?: string;
+    readonly extraCa?: string;
+    /** An empty folder in place of a new one. */
+    readonly folder?: string;
+  } = {},
 ): Promise<BuildWorld> {
   const base = await testDebianBase();
-  const folder = mkdtempSync(join(tmpdir(), 'caisson-build-'));
+  const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'caisson-build-'));
   const images = join(folder, 'images');
   for (const name of ['layers', 'images', 'bases', 'making']) mkdirSync(join(images, name), { recursive: true });
   for (const layer of base.layers) symlinkSync(layer, join(images, 'layers', basename(layer)));
