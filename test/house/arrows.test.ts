@@ -40,6 +40,7 @@ test.each([
   ['server', 'packages/server/src/drivers/oci/oci.ts', '../docker/x.ts', 'drivers/docker/x.ts'],
   ['server', 'packages/server/src/drivers/oci/oci.ts', '../../faults/x.ts', 'faults/x.ts'],
   ['server', 'packages/server/src/storage/btrfs/b.ts', '../overlay/x.ts', 'storage/overlay/x.ts'],
+  ['server', 'packages/server/src/images/builders/buildkit/b.ts', '../native/x.ts', 'images/builders/native/x.ts'],
   ['server', 'packages/server/src/sandbox/x.ts', '../api/x.ts', 'api/x.ts'],
   ['server', 'packages/server/src/api/x.ts', '../drivers/driver.ts', 'drivers/driver.ts'],
   ['server', 'packages/server/src/novelty/x.ts', '../store/x.ts', 'store/x.ts'],

@@ -94,11 +94,18 @@ const sharedParts: readonly string[] = ['storage/layered'];
 export function mayImportWithinFolder(from: string, to: string): boolean {
   const [folder, kind, file] = from.split('/');
   const [, otherKind, otherFile] = to.split('/');
+  if (from.startsWith('images/builders/')) return isOfOneBuilder(from, to);
   if (folder !== 'drivers' && folder !== 'storage') return true;
   // What stands at the top of the folder is the contract, and what its implementations share.
   if (file === undefined || otherFile === undefined || kind === otherKind) return true;
   // What several of them stand on is a folder of its own, which knows none of them.
   return sharedParts.includes(`${folder}/${otherKind}`);
+}
+
+/** What both builders use lies beside their folders; neither reaches into the other's. */
+function isOfOneBuilder(from: string, to: string): boolean {
+  const builderOf = (path: string) => /^images\/builders\/([^/]+)\//.exec(path)?.[1];
+  return builderOf(to) === undefined || builderOf(to) === builderOf(from);
 }
 
 export interface Import {

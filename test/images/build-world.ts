@@ -22,9 +22,11 @@ export class BuildWorld {
   readonly folder: string;
   readonly base: BaseImage;
   readonly #storage: string;
+  readonly #extraCa: string | undefined;
   #plane: { readonly data: DataFolder; readonly control: ControlPlane } | undefined;
 
-  constructor(folder: string, base: BaseImage, storage = 'overlay') {
+  constructor(folder: string, base: BaseImage, storage = 'overlay', extraCa?: string) {
+    this.#extraCa = extraCa;
     this.#storage = storage;
     this.folder = folder;
     this.base = base;
@@ -47,6 +49,7 @@ export class BuildWorld {
       version: '0.0.0',
       drivers: ['oci'],
       storage: { name: this.#storage },
+      extraCa: this.#extraCa,
       // Only for those steps whose rules let them out at all.
       egress: { open: ['127.0.0.0/8'] },
     });

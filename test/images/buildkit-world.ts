@@ -39,11 +39,12 @@ export class BuildkitWorld {
   readonly packer = new Packer(buildGuest({ quiet: true }), defaultBounds);
   /** In place of the engine's. */
   place: BuildPlace | undefined;
+  trust: BuildkitParts['trust'];
   readonly #native: BuildWorld;
   #small: Promise<string> | undefined;
   readonly #subjects = new RoomSubjects({ find: async () => undefined });
 
-  private constructor(folder: string, base: BaseImage, host: string) {
+  private constructor(folder: string, base: BaseImage, host: string, opened: readonly string[]) {
     this.folder = folder;
     this.base = base;
     this.#native = new BuildWorld(folder, base);
@@ -54,14 +55,15 @@ export class BuildkitWorld {
       journal: { decided: (decision) => void this.decided.push(decision), moved() {}, total: async () => 0 },
       secrets: undefined,
       resolver: new MachineResolver(),
-      closed: new ClosedAddresses([]),
+      closed: new ClosedAddresses(opened),
       log: { warn() {} },
     });
   }
 
-  static async open(host: string): Promise<BuildkitWorld> {
+  /** `opened`: private addresses that its steps may reach. */
+  static async open(host: string, opened: readonly string[] = []): Promise<BuildkitWorld> {
     const base = await testDebianBase();
-    const world = new BuildkitWorld(mkdtempSync(join(tmpdir(), 'caisson-buildkit-')), base, host);
+    const world = new BuildkitWorld(mkdtempSync(join(tmpdir(), 'caisson-buildkit-')), base, host, opened);
     await world.#bringBase();
     return world;
   }
@@ -72,6 +74,7 @@ export class BuildkitWorld {
       images: this.images,
       place: this.place,
       proxy: { ports: proxyPorts, env: proxyEnv },
+      trust: this.trust,
       openWay: buildWays(this.gates, this.#subjects),
       limits,
     });

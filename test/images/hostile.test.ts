@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, describe, expect, test } from 'vitest';
@@ -12,7 +12,7 @@ import {
   scratchFolder,
   soon,
 } from './images-folder.ts';
-import { type WrittenLayer, writeLayout } from './layout-writer.ts';
+import { type WrittenLayer, wrapIndex, writeLayout } from './layout-writer.ts';
 import { directory, file, hardLink, symlink, type TarMember, tarOf } from './tar-writer.ts';
 
 const bounds = {
@@ -65,6 +65,32 @@ describe.runIf(isRoot)('a hostile image', () => {
     'a member without a name': [/no name/, [file('', 'x')]],
     'a type that nobody knows': [/unknown type/, [{ name: 'a', type: 'Z' }]],
     'a sparse file': [/sparse/, [file('a', 'x', { pax: { 'GNU.sparse.major': '1' } })]],
+    'an old sparse file': [/unknown type/, [{ name: 'a', type: 'S' }]],
+    'a name with a NUL in it': [/not valid/, [file('x', 'x', { pax: { path: 'a\0b' } })]],
+    'a name deeper than whoever removes it can say': [
+      /longer than 3072/,
+      [file('x', 'x', { pax: { path: `${'a/'.repeat(2000)}f` } })],
+    ],
+    'a name longer than a path': [/not valid/, [file('x', 'x', { pax: { path: 'a/'.repeat(3000) } })]],
+    'a part of a name longer than a name': [/more than 255/, [file('x', 'x', { pax: { path: 'b'.repeat(300) } })]],
+    'a target longer than a path': [/not valid/, [{ ...symlink('a', 'x'), pax: { linkpath: 'y'.repeat(5000) } }]],
+    'a size below zero': [/not valid/, [file('a', 'x', { pax: { size: '-1' } })]],
+    'an attribute that no filesystem keeps': [
+      /cannot set the attribute/,
+      [file('a', 'x', { pax: { 'SCHILY.xattr.user.a': 'b'.repeat(70_000) } })],
+    ],
+    'a capability that is none': [
+      /cannot set the attribute/,
+      [file('a', 'x', { pax: { 'SCHILY.xattr.security.capability': 'zz' } })],
+    ],
+    'a folder that becomes a link under what is in it': [
+      /has files/,
+      [directory('a'), file('a/b', 'x'), symlink('a', '/tmp'), file('a/caisson-escaped', 'x')],
+    ],
+    'a link in the place of an empty folder': [
+      /used as a directory/,
+      [directory('a'), { name: 'a/null', type: '3' }, symlink('a', '/tmp'), file('a/caisson-escaped', 'x')],
+    ],
     'a file that claims more than there is': [/ends in the middle/, [file('a', 'x', { claimedSize: 1024 ** 2 })]],
   };
 
@@ -105,6 +131,14 @@ describe.runIf(isRoot)('a hostile image', () => {
       /more than 1000 entries/,
       [{ tar: tarOf(Array.from({ length: 1001 }, (_, n) => directory(`d${n}`))) }],
     ],
+    'more folders than a layer may have, in few names': [
+      /more than 1000 entries/,
+      [{ tar: tarOf([file('x', 'x', { pax: { path: `${'a/'.repeat(1500)}f` } })]) }],
+    ],
+    'an extended header as large as the memory': [
+      /extended header is larger/,
+      [{ tar: tarOf([file('x', 'x', { pax: { comment: 'c'.repeat(1024 ** 2) } })]) }],
+    ],
     'more layers than an image may have': [/has 5 layers/, Array.from({ length: 5 }, () => ({ tar: good }))],
     'more bytes than an image may have': [/bytes; 10000000 are allowed/, [{ tar: good, claim: { size: 10_000_001 } }]],
     'a zstd window as large as the memory': [
@@ -115,6 +149,34 @@ describe.runIf(isRoot)('a hostile image', () => {
 
   test.each(Object.entries(bombs))('with %s is refused and leaves nothing', async (_, [why, layers]) => {
     expect(await refusal(layers)).toMatchObject({ code: 'image_too_large', message: expect.stringMatching(why) });
+  });
+
+  test('with indexes within indexes is followed a little, and no further', async () => {
+    const [layout, { images, folder }] = [join(scratchFolder(), 'layout'), freshImages({ bounds })];
+    const reference = writeLayout(layout, [{ tar: good }]);
+    const resolve = () => images.resolve(imageOf(reference), { signal: soon() });
+    wrapIndex(layout);
+    await expect(resolve()).resolves.toMatchObject({ layers: [expect.any(String)] });
+    for (let depth = 0; depth < 3; depth++) wrapIndex(layout);
+    await expect(resolve()).rejects.toMatchObject({
+      code: 'image_invalid',
+      message: expect.stringMatching(/indexes within indexes/),
+    });
+    expect(contents(folder).making).toEqual([]);
+  });
+
+  test('whose index lists more than any has, or is nested as deep as it is long, is refused', async () => {
+    const layout = join(scratchFolder(), 'layout');
+    const reference = writeLayout(layout, [{ tar: good }]);
+    const { images } = freshImages({ bounds });
+    const many = Array.from({ length: 2000 }, (_, n) => ({ digest: `sha256:${String(n).padStart(64, '0')}`, size: 1 }));
+    const nested = `{"schemaVersion":2,"manifests":${'['.repeat(1_000_000)}${']'.repeat(1_000_000)}}`;
+    for (const text of [JSON.stringify({ schemaVersion: 2, manifests: many }), nested, '{"manifests":']) {
+      writeFileSync(join(layout, 'index.json'), text);
+      await expect(images.resolve(imageOf(reference), { signal: soon() })).rejects.toMatchObject({
+        code: 'image_invalid',
+      });
+    }
   });
 
   test('for another kind of machine says which it is for', async () => {

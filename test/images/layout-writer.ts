@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 
@@ -35,4 +35,13 @@ export function writeLayout(folder: string, layers: readonly WrittenLayer[], con
   writeFileSync(join(folder, 'index.json'), JSON.stringify({ schemaVersion: 2, manifests: [root] }));
   writeFileSync(join(folder, 'oci-layout'), '{"imageLayoutVersion":"1.0.0"}');
   return `oci:${folder}`;
+}
+
+/** Makes the index of a layout one that another index lists. */
+export function wrapIndex(folder: string): void {
+  const inner = readFileSync(join(folder, 'index.json'));
+  const digest = sha256(inner);
+  writeFileSync(join(folder, 'blobs', 'sha256', digest.slice('sha256:'.length)), inner);
+  const manifests = [{ digest, size: inner.length }];
+  writeFileSync(join(folder, 'index.json'), JSON.stringify({ schemaVersion: 2, manifests }));
 }

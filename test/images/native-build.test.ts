@@ -191,14 +191,19 @@ describe.runIf(isRoot)('a native build', () => {
 
   test('that is cancelled ends soon, for the reason that was given', async () => {
     const controller = new AbortController();
+    let cancelledAt = 0;
     const tell = ({ kind }: { kind: string }) => {
-      if (kind === 'output') controller.abort(new Error('enough'));
+      if (kind !== 'output' || controller.signal.aborted) return;
+      cancelledAt = performance.now();
+      controller.abort(new Error('enough'));
     };
-    const plan = world.plan([`${unique()}; echo begun; sleep 1000000`]);
+    const plan = world.plan([`${unique()}; echo begun; (trap '' TERM INT; sleep 1000000) & sleep 1000000`]);
     await expect(world.build(plan, { signal: controller.signal, tell })).rejects.toMatchObject({
       code: 'action_cancelled',
       context: { step: 'setup-s0' },
     });
+    // It takes a tenth of a second; 2 s are promised, of a machine that has nothing else to do.
+    expect(performance.now() - cancelledAt).toBeLessThan(20_000 * slowness);
     expect(world.remains()).toEqual([]);
   });
 
@@ -256,6 +261,13 @@ describe.runIf(isRoot)('a native build', () => {
       expect(outputOf(events)).toContain('http://127.0.0.1:29080');
       expect(readFileSync(join(image.layers.at(-1) ?? '', 'workspace/got'), 'utf8')).toContain('from outside');
       expect(JSON.stringify(image.config)).not.toContain('29080');
+    });
+
+    test('leaves nothing to those who may not reach the same', async () => {
+      const plan = world.plan(steps().map((step) => ({ ...step, run: `${step.run}\n:` })));
+      await world.build(plan, { rules: openRules });
+      await expect(world.build(plan, { rules: noNetwork })).rejects.toMatchObject({ context: { step: 'setup-s0' } });
+      expect(outcomes((await world.build(plan, { rules: openRules })).events)).toEqual(['setup-s0 cached']);
     });
 
     test('does not reach what they refuse', async () => {

@@ -15,7 +15,17 @@ export const account = { username: 'tester', password: 'open-sesame' };
 const accountLine = 'tester:$2y$05$/ZiFgLMsQlxTYtHX.oGXQOqcUJCVgyOWC5o5gcpHsbyofgi1RKwbe';
 
 /** Debian's docker-registry on a free port of the loopback. */
-export async function startRegistry(folder: string, options: { password?: boolean } = {}): Promise<RealRegistry> {
+export async function startRegistry(
+  folder: string,
+  options: {
+    password?: boolean;
+    /** Files of a certificate and its key. */
+    tls?: { readonly certificate: string; readonly key: string };
+    /** Whose tokens it takes. */
+    token?: { readonly realm: string; readonly service: string; readonly issuer: string; readonly bundle: string };
+  } = {},
+): Promise<RealRegistry> {
+  const { token } = options;
   const file = join(folder, 'registry.json');
   const passwords = join(folder, 'passwords');
   writeFileSync(passwords, `${accountLine}\n`);
@@ -24,8 +34,9 @@ export async function startRegistry(folder: string, options: { password?: boolea
     version: '0.1',
     log: { level: 'info', accesslog: { disabled: true } },
     storage: { filesystem: { rootdirectory: join(folder, 'registry') }, delete: { enabled: true } },
-    http: { addr: '127.0.0.1:0' },
+    http: { addr: '127.0.0.1:0', ...(options.tls ? { tls: options.tls } : {}) },
     ...(options.password ? { auth: { htpasswd: { realm: 'test', path: passwords } } } : {}),
+    ...(token ? { auth: { token: { ...token, rootcertbundle: token.bundle } } } : {}),
   };
   writeFileSync(file, JSON.stringify(config));
   const child = spawn('docker-registry', ['serve', file], {

@@ -5,6 +5,7 @@ import type { Duplex } from 'node:stream';
 export class SocketBridge {
   readonly #server: Server;
   readonly #pairs = new Set<readonly [Socket, Duplex]>();
+  #carried = 0;
 
   private constructor(server: Server) {
     this.#server = server;
@@ -20,6 +21,9 @@ export class SocketBridge {
       far.on('error', () => near.destroy());
       const pair = [near, far] as const;
       bridge.#pairs.add(pair);
+      near.on('data', ({ length }) => {
+        bridge.#carried += length;
+      });
       near.on('close', () => far.destroy());
       far.on('close', () => {
         near.destroy();
@@ -30,6 +34,11 @@ export class SocketBridge {
     });
     await new Promise<void>((resolve) => server.listen(path, resolve));
     return bridge;
+  }
+
+  /** How many bytes went to the far end so far. */
+  get carried(): number {
+    return this.#carried;
   }
 
   /** Everything that is open now says nothing any more. */

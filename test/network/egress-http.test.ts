@@ -224,7 +224,9 @@ test('a host that does not answer is told as such', async () => {
     world.httpPort,
     `GET http://example.com:${port}/ HTTP/1.1\r\nConnection: close\r\n\r\n`,
   );
-  expect(answer).toMatch(/^HTTP\/1\.1 502 [\s\S]*why=unreachable/);
+  expect(answer).toMatch(/^HTTP\/1\.1 502 Bad Gateway\r\n[\s\S]*x-caisson-egress: unreached; why=unreachable/);
+  expect(answer).toMatch(/could not be reached: it does not answer/);
+  expect(answer).not.toContain('efused by Caisson');
 });
 
 test('one connection serves many requests, on one connection outside', async () => {

@@ -20,6 +20,7 @@ import type { Secrets } from './network/secrets/secrets.ts';
 import { openNativeBuilder } from './open-builders.ts';
 import { chooseBuilder, openBuildkitBuilder } from './open-buildkit.ts';
 import { type Egress, openEgress } from './open-egress.ts';
+import { openExtraTrust } from './open-extra-trust.ts';
 import { openSources } from './open-sources.ts';
 import type { ControlPlaneOptions } from './plane-options.ts';
 import { loadProfiles, type ProfileCatalog } from './profiles/catalog.ts';
@@ -157,15 +158,12 @@ async function assemble(
   await store.hosts.seen(host, options.version);
   await store.idempotency.prune();
   await store.toolCalls.prune();
+  const extra = openExtraTrust(options.extraCa);
   const wanted = options.drivers ?? defaultDrivers;
-  const backends = await openBackends(
-    folder,
-    store.installation,
-    wanted,
-    options.storage,
-    options.engines,
-    options.registries,
-  );
+  const backends = await openBackends(folder, store.installation, wanted, options.storage, options.engines, {
+    ...options.registries,
+    agent: extra.agent,
+  });
   undo.push(() => backends.close());
   const { drivers, filesystems, images, backendImages } = backends;
   const routing = await openRouting(folder, store, drivers, host, filesystems);
@@ -185,13 +183,13 @@ async function assemble(
   });
   const subjects = new RoomSubjects(rules);
   const parts = { subjects, journal, secrets: outgoing };
-  const egress = openEgress(store, drivers, parts, options.egress ?? {}, options.log ?? silent);
+  const egress = openEgress(store, drivers, parts, { ...options.egress, roots: extra.roots }, options.log ?? silent);
   undo.push(() => egress.close());
   const service = { version: options.version, instance: store.installation };
   const tracing = openTracing(options.traces ?? {}, service, options.log);
   undo.push(() => tracing.close());
   const { spans } = tracing;
-  const plans = new Plans({ profiles, images, indexFolder: folder.file('package-index') });
+  const plans = new Plans({ profiles, images, indexFolder: folder.file('package-index'), agent: extra.agent });
   const rooms = { deadlines, installation: store.installation };
   const hold = <T>(id: Id<'sandbox'>, task: () => Promise<T>) => runner.whileIdle(id, task);
   const brings = {
@@ -233,7 +231,8 @@ async function assemble(
     subjects: rules,
   };
   const runner = new Runner(work);
-  const native = openNativeBuilder({ filesystems, drivers, subjects, gates: egress.gates, runner, work });
+  const { authority } = extra;
+  const native = openNativeBuilder({ filesystems, drivers, subjects, gates: egress.gates, runner, work, authority });
   undo.push(async () => native?.close());
   const buildkit = openBuildkitBuilder({
     images: backends.images,
@@ -243,6 +242,7 @@ async function assemble(
     gates: egress.gates,
     subjects,
     wanted: options.buildWith,
+    authority,
   });
   undo.push(async () => buildkit?.close());
   const builders = [native, buildkit].flatMap((opened) => (opened ? [opened.builder] : []));
@@ -289,7 +289,8 @@ async function assemble(
   const isUsageTold = options.usageHook !== undefined;
   const metrics = openMetrics({ ...numbers, isUsageTold, webhooks: () => sinks.numbers() });
   const usage = new SandboxesInUse(sandboxes, guests);
-  const sinks = openSinks(store, vault, options.sinks ?? {}, {
+  const sinkSettings = { ...options.sinks, roots: extra.roots };
+  const sinks = openSinks(store, vault, sinkSettings, {
     ...{ version: options.version, log: options.log },
     tried: (outcome, ageMs) => metrics.service.delivery(outcome, ageMs),
   });

@@ -15,6 +15,7 @@ export interface NativeBuilderWiring {
   readonly gates: Pick<EgressGates, 'forget'>;
   readonly runner: Pick<Runner, 'whileIdle'>;
   readonly work: Pick<WorkContext, 'deadlines' | 'installation' | 'spans'>;
+  readonly authority: string | undefined;
   readonly limits?: Partial<StepLimits> | undefined;
 }
 
@@ -22,11 +23,11 @@ export interface NativeBuilderWiring {
 export function openNativeBuilder(
   wiring: NativeBuilderWiring,
 ): { readonly builder: NativeBuilder; close(): Promise<void> } | undefined {
-  const { filesystems, drivers, subjects, gates, runner, limits } = wiring;
+  const { filesystems, drivers, subjects, gates, runner, authority, limits } = wiring;
   const driver = drivers.find(({ capabilities }) => capabilities.storage === 'ours' && capabilities.guest);
   if (!filesystems || !driver) return undefined;
   const { deadlines, installation, spans } = wiring.work;
   const { storage, images } = filesystems;
-  const rooms = new BuildRooms({ storage, driver, subjects, gates, runner, deadlines, installation, spans });
+  const rooms = new BuildRooms({ storage, driver, subjects, gates, runner, deadlines, installation, spans, authority });
   return { builder: new NativeBuilder({ images, rooms, limits }), close: () => rooms.close() };
 }

@@ -9,10 +9,12 @@ import { BuildkitBuilder } from './images/builders/buildkit/buildkit-builder.ts'
 import { DaemonPlace } from './images/builders/buildkit/daemon-place.ts';
 import { EnginePlace } from './images/builders/buildkit/engine-place.ts';
 import type { BuildLimits } from './images/builders/buildkit/run-build.ts';
+import type { StepTrust } from './images/builders/buildkit/step-runner.ts';
 import type { Images } from './images/images.ts';
 import { Packer } from './images/pack/packer.ts';
 import type { EgressGates } from './network/proxy/egress-gates.ts';
 import { proxyEnv, proxyPorts } from './network/proxy-ports.ts';
+import { trustEnvironment, trustFiles } from './network/secrets/trust.ts';
 import { buildWays } from './sandbox/building/build-ways.ts';
 import type { RoomSubjects } from './sandbox/building/room-subjects.ts';
 
@@ -27,6 +29,8 @@ export interface BuildkitWiring {
   readonly gates: Pick<EgressGates, 'admit' | 'forget'>;
   readonly subjects: RoomSubjects;
   readonly wanted?: BuilderName | undefined;
+  /** An authority that steps trust besides those of their image, as PEM. */
+  readonly authority?: string | undefined;
   readonly limits?: Partial<BuildLimits> | undefined;
 }
 
@@ -34,14 +38,19 @@ export interface BuildkitWiring {
 export function openBuildkitBuilder(
   wiring: BuildkitWiring,
 ): { readonly builder: BuildkitBuilder; close(): void } | undefined {
-  const { images, engines, installation, gates, subjects, limits } = wiring;
+  const { images, engines, installation, gates, subjects, authority, limits } = wiring;
   if (!images) return undefined;
   const packer = new Packer(wiring.guestProgram(), defaultBounds);
   const place = openPlace(engines, packer, installation, wiring.wanted === 'buildkit');
   if (!place) return undefined;
   const proxy = { ports: proxyPorts, env: proxyEnv };
-  const builder = new BuildkitBuilder({ images, place, proxy, openWay: buildWays(gates, subjects), limits });
+  const trust = authority === undefined ? undefined : stepTrust(authority);
+  const builder = new BuildkitBuilder({ images, place, proxy, trust, openWay: buildWays(gates, subjects), limits });
   return { builder, close: () => place.close() };
+}
+
+export function stepTrust(authority: string): StepTrust {
+  return { env: trustEnvironment, files: (folder, roots) => trustFiles(authority, roots, folder) };
 }
 
 /** An address that nobody meant for us, as DOCKER_HOST may be, is no reason not to start. */

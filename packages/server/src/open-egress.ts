@@ -15,6 +15,8 @@ export interface EgressSettings {
   readonly open?: readonly string[] | undefined;
   /** A file of certificates to trust besides the machine's, as PEM. */
   readonly rootsFile?: string | undefined;
+  /** More of them, as they are. */
+  readonly roots?: readonly string[] | undefined;
   /** In place of the machine's own, for tests. */
   readonly resolver?: Resolver | undefined;
 }
@@ -43,7 +45,7 @@ export function openEgress(
 ): Egress {
   const resolver = settings.resolver ?? new MachineResolver();
   const closed = closedAddresses(settings.open ?? []);
-  const extraRoots = readRoots('--egress-roots', settings.rootsFile);
+  const extraRoots = [...readRoots('--egress-roots', settings.rootsFile), ...(settings.roots ?? [])];
   const gates = new EgressGates({ ...parts, log, resolver, closed, extraRoots });
   const reach = new Reach({ resolver, closed, trust: new Trust(extraRoots) });
   for (const driver of drivers) driver.onGuest = (key, guest) => gates.attach(key.sandbox, guest);

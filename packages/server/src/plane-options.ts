@@ -27,6 +27,8 @@ export interface ControlPlaneOptions {
   readonly engines?: Engines | undefined;
   /** What images are built with. */
   readonly buildWith?: BuilderName | undefined;
+  /** A file with an authority to trust besides the machine's, as PEM: by the server, its sandboxes' way out, and builds. */
+  readonly extraCa?: string | undefined;
   /** The key of secrets; a file in the data folder when absent. */
   readonly secretsKey?: SecretsKey | undefined;
   /** What goes wrong where nobody waits for it. */

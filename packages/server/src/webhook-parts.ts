@@ -20,6 +20,8 @@ export interface SinkSettings {
   readonly open?: readonly string[] | undefined;
   /** A file of certificates to trust besides the machine's, as PEM. */
   readonly rootsFile?: string | undefined;
+  /** More of them, as they are. */
+  readonly roots?: readonly string[] | undefined;
   /** A file to which every event of every tenant is appended. */
   readonly eventsFile?: string | undefined;
   /** In place of the machine's own, for tests. */
@@ -44,7 +46,7 @@ export function openSinks(
   options: Pick<DeliveriesOptions, 'version' | 'log' | 'tried'>,
 ): Sinks {
   const reach = openReach(settings);
-  const trust = new Trust(readRoots('--webhook-roots', settings.rootsFile));
+  const trust = new Trust([...readRoots('--webhook-roots', settings.rootsFile), ...(settings.roots ?? [])]);
   const deliveries = new Deliveries({ ...{ store, vault, reach, trust, retry: settings.retry }, ...options });
   const file = settings.eventsFile === undefined ? undefined : filePump(store, settings.eventsFile, options.log);
   const stopListening = file ? store.onEvent(({ position }) => file.heard(position)) : () => {};

@@ -14,6 +14,7 @@ interface ServeOptions {
   readonly egressOpen?: string[];
   readonly sourceFolder?: string[];
   readonly egressRoots?: string;
+  readonly extraCa?: string;
   readonly registry?: string[];
   readonly defaultRegistry?: string;
   readonly registryCredentials?: string;
@@ -85,6 +86,10 @@ export function addServe(parent: Command, context: CommandContext): void {
     .option(
       '--egress-roots <file>',
       'certificates to trust where TLS out of sandboxes ends here, as PEM (or CAISSON_EGRESS_ROOTS)',
+    )
+    .option(
+      '--extra-ca <file>',
+      "an authority to trust besides the machine's, as PEM: by the server, the way out and builds (or CAISSON_EXTRA_CA)",
     )
     .option(
       '--source-folder <path>',
@@ -167,6 +172,7 @@ async function serve(options: ServeOptions, { invocation, screen }: CommandConte
       open: options.egressOpen ?? namesIn(env.CAISSON_EGRESS_OPEN),
       rootsFile: options.egressRoots ?? (env.CAISSON_EGRESS_ROOTS || undefined),
     },
+    extraCa: options.extraCa ?? (env.CAISSON_EXTRA_CA || undefined),
     sourceSettings: { folders: options.sourceFolder ?? namesIn(env.CAISSON_SOURCE_FOLDERS) },
     traces: {
       endpoint:

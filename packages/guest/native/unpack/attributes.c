@@ -6,6 +6,9 @@
 #include "../tree/kept-attributes.h"
 #include "unpack.h"
 
+/* What every filesystem keeps for one file. */
+enum { attributes_safe_bytes = 2048 };
+
 static bool keeps_access_lists;
 
 void attributes_keep_access_lists(bool keep) { keeps_access_lists = keep; }
@@ -87,6 +90,13 @@ static bool attribute_name(char to[256], const struct record *r) {
   return true;
 }
 
+/* Too large, or not of the form that the kernel wants: the archive's doing. A filesystem with little room for attributes
+ * says of a large one that the disk is full. */
+static enum reason whose_fault(int error, size_t size) {
+  if (error == ENOSPC) return size > attributes_safe_bytes ? reason_invalid : reason_system;
+  return error == E2BIG || error == ERANGE || error == EINVAL ? reason_invalid : reason_system;
+}
+
 void attributes_apply(const struct attributes *a, int fd, const char *path) {
   if (a->text == NULL) return;
   struct record r;
@@ -97,7 +107,7 @@ void attributes_apply(const struct attributes *a, int fd, const char *path) {
     if (!is_kept(name)) {
       unpack_counts.skipped_attributes++;
     } else if (fsetxattr(fd, name, r.value, r.value_size, 0) != 0) {
-      unpack_fail(reason_system, errno, "cannot set the attribute %s of %s", name, path);
+      unpack_fail(whose_fault(errno, a->size), errno, "cannot set the attribute %s of %s", name, path);
     }
   }
 }

@@ -21,6 +21,15 @@ struct how {
 };
 enum { resolve_no_magiclinks = 0x02, resolve_no_symlinks = 0x04, resolve_beneath = 0x08 };
 
+enum {
+  /* Whoever removes the tree names it from outside, and a path has 4096 bytes at most: the folder's own is left room. */
+  name_max_bytes = 3072,
+  /* What the filesystem takes. */
+  component_max_bytes = 255,
+  /* For the names of directories until their times are set: those of a large system have a few megabytes. */
+  remembered_max_bytes = 128 * 1024 * 1024,
+};
+
 /* Members of one folder mostly follow each other, so its descriptor is kept. */
 static char parent_path[path_bytes];
 static int parent_fd = -1;
@@ -29,7 +38,7 @@ static struct directory {
   char *path;
   struct timespec mtime;
 } *directories;
-static size_t directory_count, directory_room;
+static size_t directory_count, directory_room, remembered_bytes;
 
 static void forget_parent(void) {
   if (parent_fd >= 0) close(parent_fd);
@@ -70,6 +79,9 @@ static void remember_directory(const char *path, struct timespec mtime) {
     directories = realloc(directories, directory_room * sizeof *directories);
     if (directories == NULL) unpack_fail(reason_system, ENOMEM, "no memory");
   }
+  remembered_bytes += strlen(path) + 1;
+  if (remembered_bytes > remembered_max_bytes)
+    unpack_fail(reason_limit, 0, "the names of its directories have more than %d bytes", remembered_max_bytes);
   char *copy = strdup(path[0] == 0 ? "." : path);
   if (copy == NULL) unpack_fail(reason_system, ENOMEM, "no memory");
   directories[directory_count++] = (struct directory){copy, mtime};
@@ -86,7 +98,10 @@ static int make_parents(char *path) {
     else if (mkdirat(directory, name, 0755) == 0) made = true;
     else if (errno != EEXIST) unpack_fail(reason_system, errno, "cannot make %s", path);
     /* The tree depends on the archive alone, and not on when it was unpacked. */
-    if (made) remember_directory(path, (struct timespec){0, 0});
+    if (made) {
+      unpack_count_entry();
+      remember_directory(path, (struct timespec){0, 0});
+    }
     int inner = openat(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (inner < 0 && (errno == ELOOP || errno == ENOTDIR))
       unpack_fail(reason_invalid, 0, "%s is used as a directory and is none", path);
@@ -122,6 +137,13 @@ static void check_name(char *path, const char *what) {
   char given[path_bytes];
   strcpy(given, path);
   if (!tar_clean_path(path)) unpack_fail(reason_invalid, 0, "%s has a `..` in it: %s", what, given);
+  if (strlen(path) > name_max_bytes) unpack_fail(reason_invalid, 0, "%s is longer than %d bytes", what, name_max_bytes);
+  for (const char *at = path; *at != 0; at += *at == '/') {
+    size_t size = strcspn(at, "/");
+    if (size > component_max_bytes)
+      unpack_fail(reason_invalid, 0, "%s has a part of more than %d bytes", what, component_max_bytes);
+    at += size;
+  }
 }
 
 static void clear_place(int directory, const char *name, const char *path) {

@@ -44,6 +44,11 @@ void unpack_fail(enum reason reason, int error, const char *format, ...) {
   exit(1);
 }
 
+void unpack_count_entry(void) {
+  if (++unpack_counts.entries > entries_max)
+    unpack_fail(reason_limit, 0, "it has more than %llu entries", (unsigned long long)entries_max);
+}
+
 static void answer(void) {
   const struct unpack_counts *c = &unpack_counts;
   printf("{\"ok\":true,\"bytes\":%llu", (unsigned long long)input_bytes());
@@ -119,8 +124,7 @@ static bool next_member(struct extended *e) {
   if (!tar_decode(block, &m, &zero)) unpack_fail(reason_invalid, 0, "a header is not valid after %llu members", before);
   if (zero) return false;
   /* Headers count too: an archive of nothing but them must end as well. */
-  if (++unpack_counts.entries > entries_max)
-    unpack_fail(reason_limit, 0, "it has more than %llu entries", (unsigned long long)entries_max);
+  unpack_count_entry();
   if (strchr("xgLK", m.type) != NULL) {
     read_extended(e, &m);
     return true;

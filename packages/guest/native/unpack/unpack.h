@@ -26,6 +26,9 @@ extern struct unpack_counts unpack_counts;
 
 int unpack_main(int argc, char **argv);
 
+/* One more node that the archive asks for, by a member or by a name with folders that it did not mention. */
+void unpack_count_entry(void);
+
 /* Answers why it ends, and ends. `error` is an errno, or 0. */
 __attribute__((noreturn, format(printf, 3, 4))) void unpack_fail(enum reason reason, int error, const char *format, ...);
 

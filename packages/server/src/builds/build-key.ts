@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type NetworkRules, networkRulesOf, type Owner, type WorkspaceBlueprint } from '@caisson/contract';
 import { canonicalJson, type ResolvedImagePlan } from '@caisson/workspace-composition';
+import { reachOf } from '../images/builders/step-key.ts';
 import { needsContext } from './build-context.ts';
 
 /**
@@ -30,9 +31,8 @@ const mirrorPresets: Readonly<Record<string, readonly string[]>> = {
  * the project's own: a commit is easily named by somebody who may not see it.
  */
 export function buildKey(planDigest: string, plan: ResolvedImagePlan, rules: NetworkRules, owner: Owner): string {
-  const { mode, allow, deny } = rules;
   const whose = needsContext(plan) ? [owner.tenant, owner.project] : [];
-  const text = canonicalJson({ planDigest, rules: { mode, allow, deny }, whose });
+  const text = canonicalJson({ planDigest, rules: reachOf(rules), whose });
   return createHash('sha256').update(text, 'utf8').digest('hex');
 }
 

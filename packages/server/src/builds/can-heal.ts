@@ -8,6 +8,9 @@ const networkCodes =
 const networkWords =
   /Temporary failure resolving|Could not (?:resolve|connect)|Connection (?:failed|timed out|refused|reset)|Unable to connect|Hash Sum mismatch|curl: \((?:5|6|7|18|28|35|52|55|56)\)|npm (?:ERR!|error) (?:network|code (?:ECONNRESET|ETIMEDOUT|EAI_AGAIN|ECONNREFUSED))|50[234] {1,2}(?:Bad Gateway|Service Unavailable|Gateway)/i;
 
+/** How they say that a proxy refused: rules do not change by themselves. */
+const refusedWords = /Refused by Caisson|CONNECT tunnel failed, response 4\d\d/;
+
 /** Steps that only fetch and install, whose commands are ours. */
 const ownSteps = /^(?:packages$|harness-)/;
 
@@ -20,7 +23,7 @@ export function canHeal(error: CaissonError): boolean {
   const { step, lastLines, status } = error.context;
   if (error.code === 'build_failed' && typeof step === 'string' && ownSteps.test(step)) {
     const lines = Array.isArray(lastLines) ? lastLines.join('\n') : String(lastLines ?? '');
-    return networkWords.test(lines);
+    return networkWords.test(lines) && !refusedWords.test(lines);
   }
   if (error.code !== 'registry_failed') return false;
   return hasNetworkCause(error) || (typeof status === 'number' && (status >= 500 || status === 429));

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { newId } from '@caisson/contract';
+import { CaissonError, newId } from '@caisson/contract';
 
 /**
  * Where layers and records come to be.
@@ -22,12 +22,14 @@ export class DraftFolder {
       await mkdir(join(this.path, name), { recursive: true, mode: 0o700 });
   }
 
-  /** Gives an empty folder to work in, and deletes it with whatever is still in it. */
+  /** Gives an empty folder to work in, and deletes it with whatever is still in it. A full disk is told as that. */
   async use<T>(work: (folder: string) => Promise<T>): Promise<T> {
     const draft = join(this.path, 'making', newId('request'));
-    await mkdir(draft, { mode: 0o700 });
     try {
+      await mkdir(draft, { mode: 0o700 });
       return await work(draft);
+    } catch (error) {
+      throw asFull(error);
     } finally {
       await rm(draft, { recursive: true, force: true, maxRetries: 3 });
     }
@@ -69,4 +71,10 @@ export class DraftFolder {
     }
     return swept;
   }
+}
+
+function asFull(error: unknown): unknown {
+  const { code } = error as NodeJS.ErrnoException;
+  if (code !== 'ENOSPC' && code !== 'EDQUOT') return error;
+  return new CaissonError('storage_full', 'there is no room left where images are kept', { cause: error });
 }

@@ -131,7 +131,7 @@ export class Images {
     const { bounds } = this.#workshop;
     if (reference.kind !== 'registry') return undefined;
     const { host, repository } = reference;
-    const client = new RegistryClient({ host, repository, credential: await this.access.credential(host) });
+    const client = new RegistryClient(await this.access.place(reference));
     const source = new RegistrySource(client, reference, bounds);
     const { rootDigest } = await readImage(source, text, bounds, signal);
     return { kind: 'registry', reference: `${host}/${repository}:${reference.tag}`, digest: rootDigest };
@@ -206,7 +206,7 @@ export class Images {
     const { defaultRegistry, localFolders } = this.#options;
     const reference = parseReference(text, defaultRegistry);
     if (reference.kind !== 'registry') return localImage(text, reference, localFolders, work);
-    return registryImage(text, reference, await this.access.credential(reference.host, given), work);
+    return registryImage(text, reference, await this.access.place(reference, given), work);
   }
 }
 

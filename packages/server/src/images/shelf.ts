@@ -83,7 +83,7 @@ export class Shelf {
     options: PublishOptions,
   ): Promise<Published> {
     const tools = await this.tools();
-    const credential = await this.#images.access.credential(target.host, given);
+    const place = await this.#images.access.place(target, given);
     if (target.digest !== undefined)
       throw new CaissonError('request_invalid', 'an image is published under a tag; its digest is told afterwards');
     const record = await tools.records.read(digest);
@@ -91,7 +91,7 @@ export class Shelf {
     const image = fromRecord(record, tools);
     const release = this.#images.hold(image);
     try {
-      return await publish(image, target, credential, tools, options);
+      return await publish(image, target, place, tools, options);
     } finally {
       release();
     }
@@ -99,13 +99,13 @@ export class Shelf {
 
   /** What can be asked of a repository, as the server or with the credentials that were given. */
   async repository(
-    { host, repository }: RegistryReference,
+    reference: RegistryReference,
     given: RegistryCredentials = {},
     actions: 'pull' | 'delete' = 'pull',
   ): Promise<Repository> {
     const { bounds } = await this.tools();
-    const credential = await this.#images.access.credential(host, given);
-    return new Repository(new RegistryClient({ host, repository, credential, actions }), bounds);
+    const place = await this.#images.access.place(reference, given);
+    return new Repository(new RegistryClient({ ...place, actions }), bounds);
   }
 
   /** For whoever collects. */

@@ -1,3 +1,4 @@
+import type { Agent } from 'node:https';
 import { CaissonError, type InputValues, type WorkspaceBlueprint } from '@caisson/contract';
 import { type ImageDigest, platformSchema, type ResolvedImagePlan } from '@caisson/workspace-composition';
 import type { BaseImage, Images } from '../images/images.ts';
@@ -16,6 +17,8 @@ export interface PlansOptions {
   readonly images: Images | undefined;
   /** `<data>/package-index`. */
   readonly indexFolder: string;
+  /** For TLS: says whom to trust, where that is more than the process trusts. */
+  readonly agent?: Agent | undefined;
 }
 
 export interface PlanRequest {
@@ -29,14 +32,18 @@ export class Plans {
   readonly #profiles: ProfileCatalog;
   readonly #planner: Planner | undefined;
 
-  constructor({ profiles, images, indexFolder }: PlansOptions) {
+  constructor({ profiles, images, indexFolder, agent }: PlansOptions) {
     this.#profiles = profiles;
     const platform = platformSchema.safeParse({ os: 'linux', architecture: machineArchitecture() }).data;
     this.#planner =
       platform &&
       new Planner({
         platform,
-        indexes: new DebianIndexes({ folder: indexFolder, suitesOf: machineSuites }),
+        indexes: new DebianIndexes({
+          folder: indexFolder,
+          suitesOf: async (release, signal) =>
+            (await machineSuites(release, signal)).map((suite) => ({ ...suite, agent })),
+        }),
         pinBase: async (blueprint, place, signal) =>
           images === undefined
             ? 'this server has no images: the base is not known'

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { CaissonError, type Id, idPrefixes, type WorkspaceBlueprint } from '@caisson/contract';
 import { collect, type ExitStatus, type GuestClient, type SpawnOptions } from '@caisson/guest';
 import { repositoryDirectory, type Step } from '@caisson/workspace-composition';
-import { speaksOfNoSpace } from '../images/builders/native/step-failure.ts';
+import { speaksOfNoSpace } from '../images/builders/step-failure.ts';
 import { launchCommand } from '../images/harnesses/commands.ts';
 import { findHarness } from '../images/harnesses/table.ts';
 import { sandboxUser } from '../images/plan/sandbox-user.ts';

@@ -7,8 +7,8 @@ import { machineArchitecture } from '../oci/platform.ts';
 import { billOfMaterials } from '../plan/bill-of-materials.ts';
 import { fromRecord, type Workshop } from '../ways/workshop.ts';
 import type { BuildRequest, BuiltImage } from './builder.ts';
-import { installedPackages } from './native/installed-packages.ts';
-import type { KeptImage } from './native/kept-steps.ts';
+import { installedPackages } from './installed-packages.ts';
+import type { KeptImage } from './kept-steps.ts';
 
 /** What a plan has become, whoever built it: the layers of its base and of its steps, and the bill of what is in them. */
 export async function imageOfPlan(

@@ -96,7 +96,7 @@ export class PackedBlobs {
       const target = createWriteStream(fresh, { mode: 0o600, flush: true, highWaterMark: 1024 ** 2 });
       await pipeline([source, plain, ...between, target], { signal }).catch((error: unknown) => {
         signal.throwIfAborted();
-        throw asFull(error);
+        throw error;
       });
       const found = { diffId: plain.digest(), digest: packed.digest(), size: packed.bytes };
       if (known !== undefined && known.digest !== found.digest)
@@ -125,10 +125,4 @@ class HashingPassage extends Transform {
   digest(): string {
     return digestEnd(this.#hash);
   }
-}
-
-function asFull(error: unknown): unknown {
-  const { code } = error as NodeJS.ErrnoException;
-  if (code !== 'ENOSPC') return error;
-  return new CaissonError('storage_full', 'there is no room left where images are packed', { cause: error });
 }

@@ -1,6 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { request as plainRequest } from 'node:http';
-import { request as tlsRequest } from 'node:https';
+import { type Agent, request as tlsRequest } from 'node:https';
+import { askOutside, responseOf } from '../ask-outside.ts';
 
 /** Without a byte for so long, a connection is given up and tried again. */
 const silenceMs = 30_000;
@@ -22,20 +23,21 @@ export interface Question {
   readonly body?: Uint8Array | FilePart | undefined;
 }
 
-/** One request, without following anything. Its answer must begin in time. */
-export async function ask(url: URL, question: Question, signal: AbortSignal): Promise<Response> {
+/** One request, without following anything. Its answer must begin in time. `agent`: whom to trust besides. */
+export async function ask(url: URL, question: Question, signal: AbortSignal, agent?: Agent): Promise<Response> {
   const { method, headers, body } = question;
-  if (body !== undefined && 'file' in body) return sendFile(url, { method, headers, body }, signal);
+  if (body !== undefined && 'file' in body) return sendFile(url, { method, headers, body }, signal, agent);
   const silence = new AbortController();
   const timer = setTimeout(() => silence.abort(new Error('it does not answer')), silenceMs);
   try {
-    return await fetch(url, {
+    const asked = {
       method,
       headers: { 'accept-encoding': 'identity', ...headers },
-      redirect: 'manual',
+      redirect: 'manual' as const,
       signal: AbortSignal.any([signal, silence.signal]),
       ...(body === undefined ? {} : { body }),
-    });
+    };
+    return await askOutside(url, asked, agent);
   } finally {
     clearTimeout(timer);
   }
@@ -46,11 +48,14 @@ function sendFile(
   url: URL,
   { method, headers, body }: { method: string; headers: Readonly<Record<string, string>>; body: FilePart },
   signal: AbortSignal,
+  agent: Agent | undefined,
 ): Promise<Response> {
   const { file, start, size } = body;
-  const open = url.protocol === 'https:' ? tlsRequest : plainRequest;
+  const isTls = url.protocol === 'https:';
+  const open = isTls ? tlsRequest : plainRequest;
+  const by = isTls && agent !== undefined ? { agent } : {};
   return new Promise((resolve, reject) => {
-    const outgoing = open(url, { method, headers: { ...headers, 'content-length': String(size) }, signal });
+    const outgoing = open(url, { method, headers: { ...headers, 'content-length': String(size) }, signal, ...by });
     const content = createReadStream(file, { start, end: start + size - 1, highWaterMark: 1024 * 1024 });
     let answered = false;
     const fail = (error: Error) => {
@@ -73,7 +78,7 @@ function sendFile(
         content.destroy();
         if (!outgoing.writableFinished) outgoing.destroy();
         try {
-          resolve(responseOf(incoming.statusCode ?? 500, incoming.headers, words));
+          resolve(responseOf(incoming.statusCode ?? 500, incoming.headers, new Uint8Array(words)));
         } catch (error) {
           // What it says cannot be told in the terms of HTTP.
           reject(error);
@@ -85,14 +90,4 @@ function sendFile(
     });
     content.pipe(outgoing);
   });
-}
-
-function responseOf(status: number, headers: NodeJS.Dict<string | string[]>, words: Buffer): Response {
-  const pairs = Object.entries(headers).flatMap(([name, value]) =>
-    value === undefined ? [] : [[name, Array.isArray(value) ? value.join(', ') : value] as [string, string]],
-  );
-  // Only these can be told at all; anything else is a registry that does not speak HTTP.
-  const told = status >= 200 && status <= 599 ? status : 502;
-  const hasBody = ![204, 205, 304].includes(told);
-  return new Response(hasBody ? new Uint8Array(words) : null, { status: told, headers: pairs });
 }

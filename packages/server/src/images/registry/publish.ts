@@ -9,8 +9,7 @@ import type { LayerForm, PackedBlobs, PackedLayer } from '../pack/packed-blobs.t
 import type { RegistryReference } from '../reference.ts';
 import type { Workshop } from '../ways/workshop.ts';
 import type { BlobPlaces } from './blob-places.ts';
-import type { RegistryCredential } from './credentials.ts';
-import { RegistryClient } from './registry-client.ts';
+import { RegistryClient, type RegistryPlace } from './registry-client.ts';
 import { Repository } from './repository.ts';
 import { type UploadOutcome, uploadBlob } from './upload-blob.ts';
 
@@ -46,7 +45,7 @@ export interface Publishing extends Pick<Workshop, 'drafts' | 'bounds' | 'inUse'
 export async function publish(
   image: BaseImage,
   target: RegistryReference,
-  credential: RegistryCredential | undefined,
+  place: RegistryPlace,
   work: Publishing,
   options: PublishOptions,
 ): Promise<Published> {
@@ -54,7 +53,7 @@ export async function publish(
   const layers = layersOf(image);
   const { host, repository, tag } = target;
   const reference = `${host}/${repository}:${tag}`;
-  const plain = new RegistryClient({ host, repository, credential, actions: 'pull,push' });
+  const plain = new RegistryClient({ ...place, actions: 'pull,push' });
   const known = await Promise.all(layers.map(({ layer }) => work.blobs.known(layer, form)));
   if (known.every((packed) => packed !== undefined)) {
     const { digest } = composeImage(image, known, labels);
@@ -67,7 +66,7 @@ export async function publish(
   const packed = await packAll(layers, form, work, options);
   const release = work.inUse.hold(packed.map(({ digest }) => digest));
   try {
-    return await send(image, packed, target, credential, work, options);
+    return await send(image, packed, target, place, work, options);
   } finally {
     release();
   }
@@ -77,14 +76,14 @@ async function send(
   image: BaseImage,
   packed: readonly PackedLayer[],
   { host, repository, tag }: RegistryReference,
-  credential: RegistryCredential | undefined,
+  place: RegistryPlace,
   work: Publishing,
   { labels, signal, progress }: PublishOptions,
 ): Promise<Published> {
   const reference = `${host}/${repository}:${tag}`;
   const from = await work.places.find(host, repository, packed);
   const alsoRead = [...new Set(from.values())];
-  const client = new RegistryClient({ host, repository, credential, actions: 'pull,push', alsoRead });
+  const client = new RegistryClient({ ...place, actions: 'pull,push', alsoRead });
   const composed = composeImage(image, packed, labels);
   const unique = [...new Map(packed.map((layer) => [layer.digest, layer])).values()];
   const counts = { there: 0, mounted: 0, sent: 0 };

@@ -1,6 +1,8 @@
+import type { Agent } from 'node:https';
 import { CaissonError, hasCode } from '@caisson/contract';
 import { type ImageReference, parseReference, type RegistryReference } from '../reference.ts';
-import { type RegistryCredential, type RegistryCredentials, readCredentialsFile } from './credentials.ts';
+import { type RegistryCredentials, readCredentialsFile } from './credentials.ts';
+import type { RegistryPlace } from './registry-client.ts';
 
 export interface RegistryAccessOptions {
   /** A file as `docker login` writes it. Every caller's images are fetched with it. */
@@ -9,6 +11,8 @@ export interface RegistryAccessOptions {
   readonly defaultRegistry?: string | undefined;
   /** The hosts that may be asked; undefined: any. A server for several tenants should name them. */
   readonly registries?: readonly string[] | undefined;
+  /** For TLS: says whom to trust, where that is more than the process trusts. */
+  readonly agent?: Agent | undefined;
 }
 
 /** Which registries this server asks, and as whom. */
@@ -35,14 +39,17 @@ export class RegistryAccess {
     });
   }
 
-  /** Only for a registry that may be asked. */
-  async credential(host: string, given: RegistryCredentials = {}): Promise<RegistryCredential | undefined> {
-    const { credentialsFile, registries } = this.#options;
+  /** How a repository is asked. Only of a registry that may be. */
+  async place(
+    { host, repository }: Pick<RegistryReference, 'host' | 'repository'>,
+    given: RegistryCredentials = {},
+  ): Promise<RegistryPlace> {
+    const { credentialsFile, registries, agent } = this.#options;
     if (registries !== undefined && !registries.includes(host))
       throw new CaissonError('registry_failed', `the registry ${host} is not one that this server asks`, {
         hint: `It asks ${registries.join(', ') || 'none'}.`,
       });
     const kept = credentialsFile === undefined ? {} : await readCredentialsFile(credentialsFile);
-    return given[host] ?? kept[host];
+    return { host, repository, credential: given[host] ?? kept[host], agent };
   }
 }

@@ -1,3 +1,4 @@
+import type { Agent } from 'node:https';
 import { setTimeout as delay } from 'node:timers/promises';
 import { CaissonError } from '@caisson/contract';
 import * as z from 'zod';
@@ -31,6 +32,8 @@ export interface RegistryPlace {
   readonly host: string;
   readonly repository: string;
   readonly credential: RegistryCredential | undefined;
+  /** For TLS: says whom to trust, where that is more than the process trusts. */
+  readonly agent?: Agent | undefined;
   /** What a token is asked for: to read is the least. */
   readonly actions?: 'pull' | 'pull,push' | 'delete';
   /** Other repositories of the registry that are read for this one. */
@@ -106,7 +109,8 @@ export class RegistryClient {
     let url = start;
     for (let hop = 0; hop <= maxRedirects; hop++) {
       const secret = url.host === this.#base.host && this.#authorization ? { authorization: this.#authorization } : {};
-      const response = await ask(url, { method, headers: { ...headers, ...secret }, body }, signal);
+      const { agent } = this.#place;
+      const response = await ask(url, { method, headers: { ...headers, ...secret }, body }, signal, agent);
       const location = response.headers.get('location');
       if (response.status < 300 || response.status >= 400 || location === null) return response;
       await response.body?.cancel();
@@ -143,7 +147,8 @@ export class RegistryClient {
       );
     if (challenge.service) realm.searchParams.set('service', challenge.service);
     for (const scope of this.#scopes(challenge)) realm.searchParams.append('scope', scope);
-    const response = await ask(realm, { method: 'GET', headers: secret ? { authorization: secret } : {} }, signal);
+    const headers: Record<string, string> = secret ? { authorization: secret } : {};
+    const response = await ask(realm, { method: 'GET', headers }, signal, this.#place.agent);
     if (response.status === 401 || response.status === 403) throw this.#denied();
     if (!response.ok || response.body === null) throw new Refused(`its tokens are refused with ${response.status}`);
     const body = await readBounded(response.body, maxTokenBytes, 'a token');
@@ -170,7 +175,9 @@ export class RegistryClient {
   #unreachable(error: unknown): CaissonError {
     const cause = (error as { cause?: { message?: string } }).cause?.message;
     const why = cause || (error as Error).message || 'the connection broke off';
+    const isUntrusted = /certificate/i.test(why);
     return new CaissonError('registry_failed', `the registry ${this.host} cannot be reached: ${why}`, {
+      ...(isUntrusted ? { hint: 'Where its authority is one of your own, start the server with `--extra-ca`.' } : {}),
       context: { unreachable: true },
       cause: error,
     });

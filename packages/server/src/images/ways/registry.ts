@@ -2,8 +2,7 @@ import { CaissonError } from '@caisson/contract';
 import type { BaseImage } from '../images.ts';
 import { readImage } from '../oci/content.ts';
 import { parseReference, type RegistryReference } from '../reference.ts';
-import type { RegistryCredential } from '../registry/credentials.ts';
-import { RegistryClient } from '../registry/registry-client.ts';
+import { RegistryClient, type RegistryPlace } from '../registry/registry-client.ts';
 import { RegistrySource } from '../registry/registry-source.ts';
 import { fromRecord, settle, type Work } from './workshop.ts';
 
@@ -15,11 +14,11 @@ import { fromRecord, settle, type Work } from './workshop.ts';
 export async function registryImage(
   text: string,
   reference: RegistryReference,
-  credential: RegistryCredential | undefined,
+  place: RegistryPlace,
   work: Work,
 ): Promise<BaseImage> {
-  const { host, repository } = reference;
-  const client = new RegistryClient({ host, repository, credential });
+  const { host, repository } = place;
+  const client = new RegistryClient(place);
   const source = new RegistrySource(client, reference, work.bounds);
   try {
     const content = await readImage(source, text, work.bounds, work.signal);

@@ -5,7 +5,7 @@ import { pairsOf, passedOn, sizeOf } from './fields.ts';
 import { flow } from './flow.ts';
 import type { Passage } from './gate.ts';
 import { flatFields, type Outgoing, outgoing, passageOf } from './outgoing.ts';
-import { type Refused, refusalAnswer, refusalStatus } from './refused.ts';
+import { type Refused, refusalAnswer, refusalPhrase, refusalStatus } from './refused.ts';
 import { NotReached } from './upstream-pool.ts';
 import type { Visit } from './visit.ts';
 
@@ -75,7 +75,7 @@ function answer(
   // What is left of a body is not worth reading, and who sends what cannot be read may have sent more of it.
   if (!req.complete || refused.why === 'request_malformed' || refused.why === 'host_mismatch')
     res.shouldKeepAlive = false;
-  res.writeHead(refusalStatus[refused.why], 'Refused by Caisson', fields.flat());
+  res.writeHead(refusalStatus[refused.why], refusalPhrase(refused.why), fields.flat());
   res.end(req.method === 'HEAD' ? undefined : text);
 }
 

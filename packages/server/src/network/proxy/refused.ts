@@ -34,10 +34,20 @@ export const refusalStatus: Readonly<Record<EgressRefusal, number>> = {
   unreachable: 502,
 };
 
+/** Let through, and not reached: nobody here refused it. */
+const unreached: ReadonlySet<EgressRefusal> = new Set(['name_unknown', 'unreachable']);
+
+/** The words beside the status. Those of a 502 are the usual ones: by them programs know what may heal. */
+export function refusalPhrase(why: EgressRefusal): string {
+  return unreached.has(why) ? 'Bad Gateway' : 'Refused by Caisson';
+}
+
 /** The answer's fields and text: what `curl` shows to a person, and a header for programs. */
 export function refusalAnswer(sandbox: Id<'sandbox'>, refused: Refused): { fields: [string, string][]; text: string } {
   const { why, rule, suggestion, detail } = refused;
-  const lines = [`${wanted(refused)} was refused by Caisson: ${egressRefusals[why]} (${why}).`];
+  const isRefused = !unreached.has(why);
+  const verdict = isRefused ? 'was refused by Caisson' : 'could not be reached';
+  const lines = [`${wanted(refused)} ${verdict}: ${egressRefusals[why]} (${why}).`];
   if (detail !== undefined) lines.push(detail);
   if (rule !== undefined) lines.push(`The rule: ${rule}`);
   if (suggestion !== undefined) lines.push(`To allow it: caisson network allow ${sandbox} ${suggestion}`);
@@ -45,7 +55,7 @@ export function refusalAnswer(sandbox: Id<'sandbox'>, refused: Refused): { field
   const fields: [string, string][] = [
     ['content-type', 'text/plain; charset=utf-8'],
     ['content-length', String(Buffer.byteLength(text))],
-    ['x-caisson-egress', `refused; why=${why}`],
+    ['x-caisson-egress', `${isRefused ? 'refused' : 'unreached'}; why=${why}`],
     ['cache-control', 'no-store'],
   ];
   if (why === 'rate_limit') fields.push(['retry-after', '1']);
@@ -56,7 +66,7 @@ export function refusalAnswer(sandbox: Id<'sandbox'>, refused: Refused): { field
 export function refusalBytes(sandbox: Id<'sandbox'>, refused: Refused): Buffer {
   const { fields, text } = refusalAnswer(sandbox, refused);
   const head = [...fields, ['connection', 'close']].map(([name, value]) => `${name}: ${value}\r\n`).join('');
-  return Buffer.from(`HTTP/1.1 ${refusalStatus[refused.why]} Refused by Caisson\r\n${head}\r\n${text}`);
+  return Buffer.from(`HTTP/1.1 ${refusalStatus[refused.why]} ${refusalPhrase(refused.why)}\r\n${head}\r\n${text}`);
 }
 
 /** Reply codes of SOCKS5 (RFC 1928). */

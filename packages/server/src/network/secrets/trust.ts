@@ -6,9 +6,8 @@ import type { GuestClient } from '@caisson/guest';
  * How programs in a sandbox come to trust the authority. The files lie in `/dev`, which goes with the instance: neither
  * an image nor a snapshot ever has them, and the next start brings them anew.
  */
-const authorityFile = '/dev/caisson-ca.pem';
-const rootsFile = '/dev/caisson-roots.pem';
-const aptFile = '/dev/caisson-apt.conf';
+const insideFolder = '/dev';
+const names = { authority: 'caisson-ca.pem', roots: 'caisson-roots.pem', apt: 'caisson-apt.conf' };
 
 /** Where distributions keep the roots that they trust, as one file. */
 const rootPlaces = [
@@ -33,26 +32,42 @@ const rootVariables = [
   'DENO_CERT',
 ];
 
+/** What tells programs of the files of trust in a folder. */
+export function trustEnvironment(folder = insideFolder): Record<string, string> {
+  const env: Record<string, string> = {
+    NODE_EXTRA_CA_CERTS: `${folder}/${names.authority}`,
+    APT_CONFIG: `${folder}/${names.apt}`,
+  };
+  for (const name of rootVariables) env[name] = `${folder}/${names.roots}`;
+  return env;
+}
+
+/** The files themselves. `roots`: those that the image has, where it has some. */
+export function trustFiles(authority: string, roots: string | undefined, folder = insideFolder): Map<string, string> {
+  const others = roots?.trimEnd() ?? rootCertificates.join('\n');
+  return new Map([
+    [names.authority, authority],
+    [names.roots, `${others}\n${authority}`],
+    [names.apt, `Acquire::https::CAInfo "${folder}/${names.roots}";\n`],
+  ]);
+}
+
 /** The environment of a sandbox that has these secrets: whom to trust, and each placeholder under its name. */
 export function secretEnvironment(
   secrets: readonly { readonly env: string | null; readonly placeholder: string | null }[],
 ): Record<string, string> {
-  const env: Record<string, string> = { NODE_EXTRA_CA_CERTS: authorityFile, APT_CONFIG: aptFile };
-  for (const name of rootVariables) env[name] = rootsFile;
   const placeholders = secrets.flatMap(({ env: name, placeholder }) =>
     name !== null && placeholder !== null ? [[name, placeholder] as const] : [],
   );
   // Of two that want the same variable, the first that the rules name.
-  return { ...env, ...Object.fromEntries(placeholders.reverse()) };
+  return { ...trustEnvironment(), ...Object.fromEntries(placeholders.reverse()) };
 }
 
 /** Puts the authority's certificate where the environment says. It may be done again. */
 export async function bringTrust(guest: GuestClient, authority: string, signal: AbortSignal): Promise<void> {
-  const roots = (await rootsInside(guest, signal)) ?? `${rootCertificates.join('\n')}\n`;
+  const files = trustFiles(authority, await rootsInside(guest, signal));
   const options = { user: 'root', mode: 0o444, signal } as const;
-  await guest.files.write(authorityFile, authority, options);
-  await guest.files.write(rootsFile, `${roots}\n${authority}`, options);
-  await guest.files.write(aptFile, `Acquire::https::CAInfo "${rootsFile}";\n`, options);
+  for (const [name, text] of files) await guest.files.write(`${insideFolder}/${name}`, text, options);
 }
 
 /** Whoever shaped the image shaped them too, and has nothing from it but what they trust themselves. */
@@ -61,7 +76,7 @@ async function rootsInside(guest: GuestClient, signal: AbortSignal): Promise<str
     try {
       const bytes = await guest.files.readAll(path, { user: 'root', maxBytes: maxRootBytes, signal });
       const text = bytes.toString('latin1');
-      if (text.includes('-----BEGIN CERTIFICATE-----')) return text.trimEnd();
+      if (text.includes('-----BEGIN CERTIFICATE-----')) return text;
     } catch (error) {
       if (!(error instanceof CaissonError) || !isAboutFile(error.code)) throw error;
     }

@@ -2,7 +2,8 @@ import { CaissonError } from '@caisson/contract';
 import type { ExitStatus, GuestClient, ProcessOutput } from '@caisson/guest';
 import type { Driver, InstanceKey } from '../../drivers/driver.ts';
 import { until } from '../../drivers/until.ts';
-import type { RoomCommand, RoomExit, StepRoom } from '../../images/builders/native/step-room.ts';
+import type { RoomCommand, StepRoom } from '../../images/builders/native/step-room.ts';
+import type { StepExit } from '../../images/builders/step-failure.ts';
 import { sandboxUser } from '../../images/plan/sandbox-user.ts';
 import type { Storage } from '../../storage/storage.ts';
 import type { Spans } from '../../telemetry/spans.ts';
@@ -42,12 +43,12 @@ export class BuildRoom implements StepRoom {
     return driver.guest(key, signal);
   }
 
-  run(command: RoomCommand, signal: AbortSignal): Promise<RoomExit> {
+  run(command: RoomCommand, signal: AbortSignal): Promise<StepExit> {
     const { spans, driver } = this.#parts;
     return spans.run('guest.step', { driver: driver.name }, () => this.#run(command, signal));
   }
 
-  async #run(command: RoomCommand, signal: AbortSignal): Promise<RoomExit> {
+  async #run(command: RoomCommand, signal: AbortSignal): Promise<StepExit> {
     const guest = await this.guest(signal);
     const { interpreter, script, user, directory: cwd, env, limitMs, onOutput } = command;
     const isLong = Buffer.byteLength(script) > argumentBytes;
@@ -155,7 +156,7 @@ async function pour(
   }
 }
 
-function exitOf({ why, code, signal }: ExitStatus): RoomExit {
+function exitOf({ why, code, signal }: ExitStatus): StepExit {
   if (why === 'out_of_memory' || why === 'timed_out') return { why };
   if (why === 'exited') return { why, code };
   return { why: 'signalled', signal };

@@ -7,6 +7,7 @@ import type { RoomRequest, StepRoom, StepRooms } from '../../images/builders/nat
 import { listenInside } from '../../network/open-doors.ts';
 import type { EgressGates } from '../../network/proxy/egress-gates.ts';
 import { proxyEnv } from '../../network/proxy-ports.ts';
+import { bringTrust, trustEnvironment } from '../../network/secrets/trust.ts';
 import type { Storage } from '../../storage/storage.ts';
 import { Spans } from '../../telemetry/spans.ts';
 import { withDeadline } from '../deadline.ts';
@@ -33,6 +34,8 @@ export interface BuildRoomsParts {
   readonly deadlines: Deadlines;
   readonly installation: string;
   readonly spans?: Spans | undefined;
+  /** An authority that steps trust besides those of their image, as PEM. Nothing of it stays in what they make. */
+  readonly authority?: string | undefined;
 }
 
 /**
@@ -60,7 +63,7 @@ export class BuildRooms implements StepRooms {
   }
 
   async #open(request: RoomRequest, signal: AbortSignal): Promise<StepRoom> {
-    const { storage, driver, deadlines, subjects, gates, installation } = this.#parts;
+    const { storage, driver, deadlines, subjects, gates, installation, authority } = this.#parts;
     signal.throwIfAborted();
     if (this.#closed) throw new CaissonError('shutting_down', 'the server ends, and begins no step of a build');
     const key = { sandbox: newId('sandbox'), incarnation: 1 };
@@ -91,11 +94,14 @@ export class BuildRooms implements StepRooms {
       );
       const isConnected = request.rules.mode !== 'off';
       await withDeadline('launching a build room', deadlines.launchMs, signal, async (inner) => {
-        const env = { ...(isConnected ? proxyEnv : {}), ...request.env };
+        const trusting = isConnected && authority !== undefined ? authority : undefined;
+        const outward = { ...(isConnected ? proxyEnv : {}), ...(trusting === undefined ? {} : trustEnvironment()) };
+        const env = { ...outward, ...request.env };
         const labels = roomLabels(installation);
         const { owner } = request;
         await driver.create({ key, owner, labels, blueprint, rootfs, resources, env, isBare: true }, inner);
         if (isConnected) await listenInside(await room.guest(inner), inner);
+        if (trusting !== undefined) await bringTrust(await room.guest(inner), trusting, inner);
       });
       return room;
     } catch (error) {

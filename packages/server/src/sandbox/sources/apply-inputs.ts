@@ -89,7 +89,9 @@ async function run(
   const isMissing = way !== undefined && way !== 'copy' && ran.code === 127;
   throw new CaissonError('source_failed', `${what} ended with ${ran.code}: ${words || 'it said nothing'}`, {
     ...(isMissing
-      ? { hint: `Add \`${way}\` to \`packages\` of the spec, install it in \`setup\`, or choose another \`dotfilesManager\`.` }
+      ? {
+          hint: `Add \`${way}\` to \`packages\` of the spec, install it in \`setup\`, or choose another \`dotfilesManager\`.`,
+        }
       : {}),
   });
 }

@@ -1,5 +1,5 @@
 import { CaissonError } from '@caisson/contract';
-import { asStepError, failedRun, speaksOfNoSpace } from '../native/step-failure.ts';
+import { asStepError, failedRun, speaksOfNoSpace } from '../step-failure.ts';
 import { GrpcError, grpcCodes } from './grpc/status.ts';
 import type { StepLimit } from './step-limit.ts';
 import type { FailedStep } from './step-progress.ts';

@@ -1,5 +1,6 @@
 import type { Duplex } from 'node:stream';
 import type { BaseImage } from '../../images.ts';
+import type { SessionBlob } from './session/blob-store.ts';
 import type { ContextEntry } from './session/context-tree.ts';
 
 /** Where BuildKit is: in a Docker engine, or by itself. */
@@ -28,6 +29,11 @@ export interface BroughtBase {
   readonly lines: readonly string[];
   /** What of it comes with the context. */
   readonly entries: readonly ContextEntry[];
+  /** The number that BuildKit gives to the first step, where it is not the one after the base. */
+  readonly firstStep?: number;
+  /** What the reader of Containerfiles is told of it, and the content that it then asks for. */
+  readonly attributes?: Readonly<Record<string, string>>;
+  readonly blobs?: readonly SessionBlob[];
   /** How many layers of a result are the base's. */
   readonly layerCount: number;
 }

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { lstat, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { CaissonError, type NetworkRules, type Owner } from '@caisson/contract';
@@ -6,19 +6,23 @@ import type { Images } from '../../images.ts';
 import { buildSpec } from '../../plan/build-spec.ts';
 import { type BuildStep, buildSteps } from '../../plan/build-steps.ts';
 import { fromRecord, type Workshop } from '../../ways/workshop.ts';
+import { baseOfPlan } from '../base-of-plan.ts';
 import type { Builder, BuilderTrouble, BuildRequest, BuiltImage } from '../builder.ts';
 import { builtImage, requirePlatform } from '../image-of-plan.ts';
-import { baseOfPlan } from '../native/base-of-plan.ts';
-import { type KeptImage, KeptSteps } from '../native/kept-steps.ts';
-import { planKey } from '../native/step-key.ts';
+import { findInLayers } from '../installed-packages.ts';
+import { type KeptImage, KeptSteps } from '../kept-steps.ts';
+import { planKey } from '../step-key.ts';
 import { translated } from './build-failure.ts';
 import type { BuildPlace } from './build-place.ts';
 import { workers } from './control.ts';
 import { GrpcClient } from './grpc/client.ts';
 import { type BuildLimits, runBuild } from './run-build.ts';
 import { type ContextEntry, folderEntries } from './session/context-tree.ts';
-import { runByGuest, runnerFiles, type StepProxy } from './step-runner.ts';
+import { runByGuest, runnerFiles, type StepProxy, type StepTrust } from './step-runner.ts';
 import { takeResult } from './take-result.ts';
+
+/** Those of a distribution are 200 to 500 KiB. */
+const maxRootBytes = 1024 ** 2;
 
 /** The way out of one build, for as long as it lasts. */
 export interface BuildWay {
@@ -30,6 +34,7 @@ export interface BuildkitParts {
   readonly images: Images;
   readonly place: BuildPlace;
   readonly proxy: StepProxy;
+  readonly trust?: StepTrust | undefined;
   readonly openWay: (owner: Owner, rules: NetworkRules) => BuildWay;
   readonly limits?: Partial<BuildLimits> | undefined;
 }
@@ -71,12 +76,12 @@ export class BuildkitBuilder implements Builder {
   }
 
   async build(request: BuildRequest): Promise<BuiltImage> {
-    const { plan, owner, signal, tell } = request;
+    const { plan, owner, rules, signal, tell } = request;
     signal.throwIfAborted();
     const workshop = await this.#parts.images.workshop();
     const kept = new KeptSteps(workshop);
     const steps = buildSteps(plan);
-    const key = `buildkit-${planKey(plan, steps, owner.tenant)}`;
+    const key = `buildkit-${planKey(plan, steps, { tenant: owner.tenant, rules })}`;
     const known = await kept.image(key);
     if (known !== undefined) {
       for (const { id, title } of steps) {
@@ -98,13 +103,14 @@ export class BuildkitBuilder implements Builder {
     draft: string,
   ): Promise<KeptImage> {
     const { plan, owner, rules, signal, tell } = request;
-    const { place, proxy, images } = this.#parts;
+    const { place, proxy, trust, images } = this.#parts;
     const progress = (line: string) => tell({ kind: 'output', step: 'base', text: `${line}\n` });
     const base = await baseOfPlan(plan, images, signal, progress);
     const brought = await place.bring(fromRecord(base, workshop), signal, progress);
     const file = join(draft, 'image.tar');
     const surroundings = { baseLines: brought.lines, runBy: runByGuest(proxy) };
-    const runner = runnerFiles(await readFile(workshop.guestProgram), proxy, { owner, rules });
+    const trusted = trust && { of: trust, roots: await rootsOf(fromRecord(base, workshop).layers) };
+    const runner = runnerFiles(await readFile(workshop.guestProgram), proxy, { owner, rules }, trusted);
     const copied = await contextOf(request, steps, workshop.bounds.layerEntries);
     const name = place.newName();
     const way = this.#parts.openWay(owner, rules);
@@ -115,6 +121,7 @@ export class BuildkitBuilder implements Builder {
         spec: buildSpec(plan, { kind: 'oci-archive', path: file }, surroundings),
         steps,
         entries: [...brought.entries, ...runner, ...copied],
+        base: brought,
         connect: { http: (stream) => way.connect('http', stream), socks: (stream) => way.connect('socks', stream) },
         ...{ name, file, limits: this.#limits, signal, tell },
       });
@@ -128,6 +135,13 @@ export class BuildkitBuilder implements Builder {
       if (isMade) await discarded;
     }
   }
+}
+
+/** The roots of trust that a base has. Whoever shaped it shaped them too. */
+async function rootsOf(layers: readonly string[]): Promise<string | undefined> {
+  const file = await findInLayers(layers, 'etc/ssl/certs/ca-certificates.crt');
+  if (file === undefined || (await lstat(file)).size > maxRootBytes) return undefined;
+  return readFile(file, 'latin1');
 }
 
 /** What `copy` steps bring in. A folder that is missing would be found by BuildKit; here its step is known. */

@@ -4,13 +4,18 @@ import { CaissonError } from '@caisson/contract';
 import { connectTo, type Endpoint, endpointText } from '../../../drivers/docker/endpoint.ts';
 import { ownImages } from '../../../drivers/driver.ts';
 import type { BaseImage } from '../../images.ts';
+import { composeImage } from '../../oci/compose-image.ts';
+import { mediaTypes } from '../../oci/documents.ts';
 import type { Packer } from '../../pack/packer.ts';
-import { archiveLines, baseArchive } from '../../plan/containerfile.ts';
 import type { BroughtBase, BuildPlace } from './build-place.ts';
+import type { SessionBlob } from './session/blob-store.ts';
+
+/** What the base is called in a Containerfile, and the store that it is in. */
+const baseName = 'caisson-base';
 
 /**
- * A buildkitd. It keeps no images: the base is sent with the context, which it keeps by its content, and the result is
- * sent back as an archive.
+ * A buildkitd. It keeps no images by name: the base is offered as a store of content, of which it reads what it does not
+ * have, and the result is sent back as an archive. Such stores it knows since 0.11.
  */
 export class DaemonPlace implements BuildPlace {
   readonly where: string;
@@ -35,17 +40,25 @@ export class DaemonPlace implements BuildPlace {
   }
 
   async bring(base: BaseImage, signal: AbortSignal): Promise<BroughtBase> {
-    const [layer, ...more] = base.layers;
-    if (layer === undefined || more.length > 0)
-      throw new CaissonError(
-        'unsupported-runtime-requirement',
-        `the base ${base.name} has ${base.layers.length} layers, and a buildkitd can be given one`,
-        { hint: 'Build it with a Docker engine or the native builder: `--builder native`.' },
-      );
-    const { size } = await this.#packer.measureLayer(layer, signal);
-    const read = () => this.#packer.open(layer, signal);
-    const archive = { path: baseArchive, kind: 'file' as const, mode: 0o644, size, read };
-    return { lines: archiveLines, entries: [archive], layerCount: 1 };
+    const layers = [];
+    for (const folder of base.layers) layers.push({ folder, ...(await this.#packer.measureLayer(folder, signal)) });
+    const packed = layers.map(({ digest, size }) => ({ diffId: digest, digest, size, mediaType: mediaTypes.ociLayer }));
+    const { manifest, digest, config, configDigest } = composeImage(base, packed);
+    return {
+      lines: [`FROM ${baseName}`],
+      entries: [],
+      layerCount: layers.length,
+      // A base from a store is counted and has no number itself.
+      firstStep: 1,
+      attributes: { [`context:${baseName}`]: `oci-layout://${baseName}@${digest}` },
+      blobs: [
+        made(digest, manifest),
+        made(configDigest, config),
+        ...layers.map(({ folder, digest: name, size }) => {
+          return { digest: name, size, open: (over: AbortSignal) => this.#packer.open(folder, over) };
+        }),
+      ],
+    };
   }
 
   newName(): string {
@@ -58,4 +71,11 @@ export class DaemonPlace implements BuildPlace {
   async discard(): Promise<void> {}
 
   close(): void {}
+}
+
+function made(digest: string, bytes: Buffer): SessionBlob {
+  const open = async function* () {
+    yield bytes;
+  };
+  return { digest, size: bytes.length, open };
 }

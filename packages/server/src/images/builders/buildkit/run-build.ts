@@ -7,7 +7,7 @@ import type { BuildkitBuildSpec } from '@caisson/workspace-composition';
 import type { BuildStep } from '../../plan/build-steps.ts';
 import type { BuildEvent } from '../builder.ts';
 import { buildFailure } from './build-failure.ts';
-import type { BuildPlace } from './build-place.ts';
+import type { BroughtBase, BuildPlace } from './build-place.ts';
 import { progressOf, solve } from './control.ts';
 import { GrpcClient } from './grpc/client.ts';
 import { type ContextEntry, madeFile } from './session/context-tree.ts';
@@ -33,6 +33,8 @@ export interface BuildRun {
   /** Takes the connections of steps to the way out, by what is spoken there. */
   readonly connect: Readonly<Record<string, (stream: Duplex) => void>>;
   readonly secrets?: Readonly<Record<string, Buffer>>;
+  /** What its base needs besides. */
+  readonly base: Pick<BroughtBase, 'attributes' | 'blobs' | 'firstStep'>;
   /** Under which the result is kept there. */
   readonly name: string;
   /** Where the result goes when it is sent. */
@@ -50,7 +52,7 @@ const containerfile = 'Containerfile';
 export async function runBuild(run: BuildRun): Promise<void> {
   const { place, steps, limits, signal } = run;
   const limit = new StepLimit(limits.stepMs);
-  const progress = new StepProgress(steps, limit.watching(run.tell), limits.logBytes);
+  const progress = new StepProgress(steps, limit.watching(run.tell), limits.logBytes, run.base.firstStep);
   const client = new GrpcClient(await place.connect(signal), limits.patienceMs);
   let session: Session | undefined;
   let watching: Promise<void> | undefined;
@@ -73,7 +75,7 @@ export async function runBuild(run: BuildRun): Promise<void> {
   }
 }
 
-function openSession(client: GrpcClient, { spec, entries, connect, secrets, file }: BuildRun): Session {
+function openSession(client: GrpcClient, { spec, entries, connect, secrets, base, file }: BuildRun): Session {
   const made = spec.files.map(({ path, content, mode }) => madeFile(path, Buffer.from(content), mode));
   return new Session(client, {
     trees: {
@@ -82,6 +84,7 @@ function openSession(client: GrpcClient, { spec, entries, connect, secrets, file
     },
     ...(secrets === undefined ? {} : { secrets }),
     connect,
+    blobs: base.blobs,
     receive: (content) => pipeline(content, createWriteStream(file, { mode: 0o600 })),
     mtimeSeconds: spec.sourceDateEpoch,
     // A file of the same size and time counts as the same there; and all have one time.
@@ -90,8 +93,9 @@ function openSession(client: GrpcClient, { spec, entries, connect, secrets, file
 }
 
 /** No step has a network: what it may reach it reaches through the session. */
-function attributesOf({ spec }: BuildRun): Record<string, string> {
+function attributesOf({ spec, base }: BuildRun): Record<string, string> {
   return {
+    ...base.attributes,
     filename: containerfile,
     'force-network-mode': 'none',
     platform: `${spec.platform.os}/${spec.platform.architecture}`,

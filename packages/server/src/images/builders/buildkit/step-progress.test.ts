@@ -79,3 +79,12 @@ test('a name that a step made up is no step', () => {
   progress.take({ vertices: [vertex('[2/9] a', { started: 1 }), vertex('x [2/4] a', { started: 1 })], logs: [] });
   expect(told).toEqual([]);
 });
+
+test('numbers are read as they are padded, and from where they begin', () => {
+  const many = Array.from({ length: 11 }, (_, n) => ({ ...steps[0], id: `s${n}` }) as BuildStep);
+  const told: string[] = [];
+  const progress = new StepProgress(many, ({ kind, step }) => told.push(`${kind} ${step}`), 1_000, 1);
+  progress.take({ vertices: [vertex('[stage-0  1/12] RUN', { started: 1, completed: 2 })], logs: [] });
+  progress.take({ vertices: [vertex('[stage-0  2/12] RUN', { started: 3 })], logs: [] });
+  expect(told).toEqual(['step-began s0', 'step-ended s0', 'step-began s1']);
+});

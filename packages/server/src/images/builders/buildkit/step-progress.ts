@@ -1,6 +1,6 @@
 import type { BuildStep } from '../../plan/build-steps.ts';
 import type { BuildEvent } from '../builder.ts';
-import { StepLog } from '../native/step-log.ts';
+import { StepLog } from '../step-log.ts';
 import type { Progress, Vertex } from './control.ts';
 
 /** What is known of one step. */
@@ -11,10 +11,10 @@ interface Standing {
   vertex: Vertex | undefined;
 }
 
-/** `[3/7] RUN …`, with the name of a stage before it where there are several. */
-const nameForm = /^\[(?:\S+ )?(\d+)\/(\d+)\] /;
-/** What stands before the steps: the base. */
-const before = 2;
+/** `[3/7] RUN …`, or `[ 3/17]`, with the name of a stage before it where there are several. */
+const nameForm = /^\[(?:\S+ )? *(\d+)\/(\d+)\] /;
+/** The base is counted among the steps, and mostly has the first number. */
+const usualFirst = 2;
 
 /**
  * From what BuildKit says of its parts to what happens to the steps of a plan. BuildKit may take up a part again after it
@@ -25,8 +25,16 @@ export class StepProgress {
   readonly #standings: readonly Standing[];
   readonly #tell: (event: BuildEvent) => void;
   readonly #byDigest = new Map<string, number>();
+  readonly #first: number;
 
-  constructor(steps: readonly BuildStep[], tell: (event: BuildEvent) => void, logBytes: number) {
+  /** `first`: the number that BuildKit gives to the first step. */
+  constructor(
+    steps: readonly BuildStep[],
+    tell: (event: BuildEvent) => void,
+    logBytes: number,
+    first: number = usualFirst,
+  ) {
+    this.#first = first;
     this.#steps = steps;
     this.#tell = tell;
     this.#standings = steps.map(({ id }) => ({
@@ -68,9 +76,9 @@ export class StepProgress {
 
   #takeVertex(vertex: Vertex): void {
     const [, at, all] = nameForm.exec(vertex.name) ?? [];
-    const index = Number(at) - before;
+    const index = Number(at) - this.#first;
     const standing = this.#standings[index];
-    if (!standing || Number(all) !== this.#steps.length + before - 1) return;
+    if (!standing || Number(all) !== this.#steps.length + 1) return;
     this.#byDigest.set(vertex.digest, index);
     standing.vertex = vertex;
   }

@@ -7,7 +7,7 @@ import { TarTree } from '../../local/tar-tree.ts';
 import { fetchLayers } from '../../oci/fetch-layers.ts';
 import type { Workshop } from '../../ways/workshop.ts';
 import { imageOfPlan } from '../image-of-plan.ts';
-import type { KeptImage } from '../native/kept-steps.ts';
+import type { KeptImage } from '../kept-steps.ts';
 
 export interface ResultParts {
   readonly plan: ResolvedImagePlan;

@@ -4,8 +4,8 @@ import { CaissonError } from '@caisson/contract';
 import type { Packer } from '../../pack/packer.ts';
 import type { BuildStep, CopyStep, RunStep } from '../../plan/build-steps.ts';
 import type { Workshop } from '../../ways/workshop.ts';
-import { failedRun, speaksOfNoSpace } from './step-failure.ts';
-import { StepLog } from './step-log.ts';
+import { failedRun, speaksOfNoSpace } from '../step-failure.ts';
+import { StepLog } from '../step-log.ts';
 import type { RoomRequest, StepRoom, StepRooms } from './step-room.ts';
 
 export interface StepLimits {

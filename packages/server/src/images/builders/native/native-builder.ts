@@ -6,13 +6,13 @@ import type { Images } from '../../images.ts';
 import { Packer } from '../../pack/packer.ts';
 import { type BuildStep, buildSteps } from '../../plan/build-steps.ts';
 import { SharedWork } from '../../shared-work.ts';
+import { baseOfPlan } from '../base-of-plan.ts';
 import type { Builder, BuilderTrouble, BuildRequest, BuiltImage } from '../builder.ts';
 import { builtImage, imageOfPlan, requirePlatform } from '../image-of-plan.ts';
-import { baseOfPlan } from './base-of-plan.ts';
+import { type KeptImage, KeptSteps } from '../kept-steps.ts';
+import { asStepError } from '../step-failure.ts';
+import { planKey, stepKey } from '../step-key.ts';
 import { contentOf, doStep, type StepLimits, type StepParts } from './do-step.ts';
-import { type KeptImage, KeptSteps } from './kept-steps.ts';
-import { asStepError } from './step-failure.ts';
-import { planKey, stepKey } from './step-key.ts';
 import type { StepRoom, StepRooms } from './step-room.ts';
 
 export const defaultStepLimits: StepLimits = {
@@ -59,11 +59,11 @@ export class NativeBuilder implements Builder {
   }
 
   async build(request: BuildRequest): Promise<BuiltImage> {
-    const { plan, owner, signal } = request;
+    const { plan, owner, rules, signal } = request;
     signal.throwIfAborted();
     const workbench = await this.#openWorkbench();
     const steps = buildSteps(plan);
-    const key = planKey(plan, steps, owner.tenant);
+    const key = planKey(plan, steps, { tenant: owner.tenant, rules });
     const known = await workbench.kept.image(key);
     if (known !== undefined) {
       for (const { id, title } of steps) {
@@ -169,7 +169,7 @@ export class NativeBuilder implements Builder {
       const content = step.kind === 'copy' ? await contentOf(step, request.context) : undefined;
       const directory = base.config.workingDirectory ?? '/';
       const key = stepKey({
-        ...{ step, parents, directory, platform: plan.platform, tenant: owner.tenant },
+        ...{ step, parents, directory, platform: plan.platform, tenant: owner.tenant, rules },
         baseEnv: base.config.env,
         planEnv: plan.env,
       });
@@ -184,9 +184,7 @@ export class NativeBuilder implements Builder {
       };
       const room = { parent, env: base.config.env, owner, rules, diskBytes: workbench.limits.diskBytes };
       const progress = (text: string) => tell({ kind: 'output', step: step.id, text });
-      // Those who may reach something else do not wait for each other.
-      const shared = digestOf(canonicalJson({ key, rules }));
-      const layer = await this.#working.run(shared, { signal, progress }, async (inner, say) => {
+      const layer = await this.#working.run(key, { signal, progress }, async (inner, say) => {
         const made = await doStep(workbench, { step, room, directory, planEnv: plan.env, content }, inner, say);
         await workbench.kept.keepLayer(key, made);
         return made;

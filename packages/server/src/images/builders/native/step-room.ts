@@ -1,6 +1,7 @@
 import type { NetworkRules, Owner } from '@caisson/contract';
 import type { ImageLayers } from '../../../storage/storage.ts';
 import type { BuilderTrouble } from '../builder.ts';
+import type { StepExit } from '../step-failure.ts';
 
 /**
  * A room is where one step of a build is done: a sandbox of ours on the layers that the steps before it left.
@@ -38,7 +39,7 @@ export interface RoomRequest {
 }
 
 export interface StepRoom {
-  run(command: RoomCommand, signal: AbortSignal): Promise<RoomExit>;
+  run(command: RoomCommand, signal: AbortSignal): Promise<StepExit>;
   /** Unpacks a plain tar in a folder of the room; it and what is above it are made where they are not there, as the user's. */
   put(folder: string, archive: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void>;
   /** What there is no space left on: the room's own disk, or that of all rooms and sandboxes. */
@@ -58,11 +59,4 @@ export interface RoomCommand {
   readonly env: Readonly<Record<string, string>>;
   readonly limitMs: number;
   readonly onOutput: (stream: 'stdout' | 'stderr', chunk: Uint8Array) => void;
-}
-
-export interface RoomExit {
-  readonly why: 'exited' | 'signalled' | 'timed_out' | 'out_of_memory';
-  /** Of one that exited. */
-  readonly code?: number | undefined;
-  readonly signal?: number | undefined;
 }

@@ -1,10 +1,12 @@
 import { createWriteStream } from 'node:fs';
 import { rename, rm, stat } from 'node:fs/promises';
+import type { Agent } from 'node:https';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import { CaissonError } from '@caisson/contract';
+import { askOutside } from '../../ask-outside.ts';
 import { digestFileName, readBounded, verified } from '../../digest.ts';
 import { readPackagesFile } from './packages-file.ts';
 import { unxz } from './unxz.ts';
@@ -13,6 +15,8 @@ import { unxz } from './unxz.ts';
 export interface Suite {
   readonly address: string;
   readonly suite: string;
+  /** For TLS: says whom to trust, where that is more than the process trusts. */
+  readonly agent?: Agent | undefined;
 }
 
 const maxReleaseBytes = 4 * 1024 ** 2;
@@ -100,7 +104,8 @@ async function* bounded(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint
 
 async function get(place: Suite, path: string, timeoutMs: number, signal: AbortSignal): Promise<Readable> {
   const url = new URL(`dists/${place.suite}/${path}`, place.address.replace(/\/*$/, '/'));
-  const response = await fetch(url, { signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]) });
+  const within = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+  const response = await askOutside(url, { signal: within }, place.agent);
   if (response.ok && response.body !== null) return Readable.fromWeb(response.body as never);
   await response.body?.cancel();
   throw new CaissonError('build_failed', `the mirror answers ${response.status} for ${place.suite}`);

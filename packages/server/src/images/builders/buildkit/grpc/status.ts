@@ -7,6 +7,7 @@ export const grpcCodes = {
   unknown: 2,
   invalidArgument: 3,
   notFound: 5,
+  outOfRange: 11,
   unimplemented: 12,
   internal: 13,
   unavailable: 14,

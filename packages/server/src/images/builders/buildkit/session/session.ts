@@ -4,6 +4,7 @@ import type { GrpcClient } from '../grpc/client.ts';
 import { Message, writeMessage } from '../grpc/protobuf.ts';
 import { type GrpcMethods, type ServedCall, serveGrpc } from '../grpc/server.ts';
 import { GrpcError, grpcCodes } from '../grpc/status.ts';
+import { BlobStore, type SessionBlob } from './blob-store.ts';
 import { type ContextEntry, inOrder } from './context-tree.ts';
 import { sendTree } from './file-sync.ts';
 import { PieceStream } from './piece-stream.ts';
@@ -16,6 +17,8 @@ export interface SessionParts {
   readonly secrets?: Readonly<Record<string, Buffer>>;
   /** Takes a connection that a step opened to one of the sockets that it is given, by the socket's id. */
   readonly connect?: Readonly<Record<string, (stream: Duplex) => void>>;
+  /** Content that it may read, by digest. */
+  readonly blobs?: readonly SessionBlob[] | undefined;
   /** Takes what the build exports. */
   readonly receive?: (content: AsyncIterable<Uint8Array>) => Promise<void>;
   /** One time for everything in the trees. */
@@ -34,9 +37,11 @@ const notThere = (what: string) => new GrpcError(grpcCodes.notFound, `the build 
 export class Session {
   readonly id = randomBytes(16).toString('hex');
   readonly #stream: PieceStream;
+  readonly #blobs: BlobStore;
 
   constructor(client: GrpcClient, parts: SessionParts) {
-    const methods = methodsOf(parts);
+    this.#blobs = new BlobStore(parts.blobs ?? []);
+    const methods = { ...methodsOf(parts), ...(parts.blobs === undefined ? {} : this.#blobs.methods()) };
     const call = client.open('/moby.buildkit.v1.Control/Session', {
       'x-docker-expose-session-uuid': this.id,
       'x-docker-expose-session-name': 'caisson',
@@ -48,6 +53,7 @@ export class Session {
   }
 
   close(): void {
+    this.#blobs.close();
     this.#stream.destroy();
   }
 }

@@ -1,8 +1,8 @@
 import { CaissonError } from '@caisson/contract';
 import type { ResolvedImagePlan } from '@caisson/workspace-composition';
-import type { ImageRecord } from '../../image-records.ts';
-import type { Images } from '../../images.ts';
-import { parseReference } from '../../reference.ts';
+import type { ImageRecord } from '../image-records.ts';
+import type { Images } from '../images.ts';
+import { parseReference } from '../reference.ts';
 
 /** The base that a plan names, by its digest alone. What is not here is made or fetched, and must be that one. */
 export async function baseOfPlan(

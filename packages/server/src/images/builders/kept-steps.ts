@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import * as z from 'zod';
-import { digestPattern } from '../../digest.ts';
-import type { ImageRecord } from '../../image-records.ts';
-import type { Workshop } from '../../ways/workshop.ts';
+import { digestPattern } from '../digest.ts';
+import type { ImageRecord } from '../image-records.ts';
+import type { Workshop } from '../ways/workshop.ts';
 
 const stepSchema = z.object({ layer: z.string().regex(digestPattern).nullable() });
 const billSchema = z.object({ bill: z.string().nullable() });

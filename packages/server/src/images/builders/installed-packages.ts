@@ -1,6 +1,6 @@
 import { lstat, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { InstalledVersions } from '../../plan/bill-of-materials.ts';
+import type { InstalledVersions } from '../plan/bill-of-materials.ts';
 
 const statusFile = 'var/lib/dpkg/status';
 /** That of a system with everything has some tens of megabytes. */

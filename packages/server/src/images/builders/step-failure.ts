@@ -1,15 +1,22 @@
 import { CaissonError } from '@caisson/contract';
-import type { BuildStep } from '../../plan/build-steps.ts';
-import type { RoomExit } from './step-room.ts';
+import type { BuildStep } from '../plan/build-steps.ts';
 
 /** The command of a step, for an error: enough to know it again. */
 const commandChars = 2_000;
 /** What a kernel says to whoever writes to a full disk; programs print it as it is. */
 const noSpace = /No space left on device|Disk quota exceeded/;
 
+/** How the command of a step ended. */
+export interface StepExit {
+  readonly why: 'exited' | 'signalled' | 'timed_out' | 'out_of_memory';
+  /** Of one that exited. */
+  readonly code?: number | undefined;
+  readonly signal?: number | undefined;
+}
+
 export interface FailedRun {
   readonly step: BuildStep;
-  readonly exit: RoomExit;
+  readonly exit: StepExit;
   readonly lastLines: readonly string[];
   readonly limitMs: number;
   readonly shortage: 'disk' | 'pool' | undefined;
