@@ -39,13 +39,12 @@ export async function startOtlpReceiver(): Promise<OtlpReceiver> {
   };
 }
 
-/** The names of a span and of what it is below, up to where the trace begins. */
-export function pathOf(spans: readonly SentSpan[], name: string): string[] {
-  const path: string[] = [];
-  for (let span = spans.find((one) => one.name === name); span; ) {
-    path.unshift(span.name);
-    const { parentSpanId: above } = span;
-    span = spans.find(({ spanId }) => spanId === above);
-  }
-  return path;
+/** For each span of a name: its name and those of what it is below, up to where the trace begins. */
+export function pathsOf(spans: readonly SentSpan[], name: string): string[][] {
+  return spans.filter((span) => span.name === name).map((span) => pathOf(spans, span));
+}
+
+function pathOf(spans: readonly SentSpan[], span: SentSpan): string[] {
+  const above = spans.find(({ spanId }) => spanId === span.parentSpanId);
+  return [...(above ? pathOf(spans, above) : []), span.name];
 }
