@@ -41,7 +41,7 @@ test('--explain says what will be done, and why', async () => {
 test('--containerfile is the same as text that a builder takes', async () => {
   const { out } = await world.run(['plan', '-', '--containerfile'], { stdin: debian });
   expect(out).toMatch(/^# Made by Caisson[^\n]*\nFROM scratch\n/);
-  expect(out).toContain('cd /workspace/repo\\nmake');
+  expect(out).toContain('cd /workspace/repo\\n(\\nmake\\n)');
   const open = await world.run(['plan', '-', '--containerfile'], { stdin: alpine });
   expect(open.code).not.toBe(0);
   expect(open.err).toContain('before base is known');

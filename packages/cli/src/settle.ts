@@ -38,6 +38,7 @@ const codeOf: Partial<Record<Reason['code'], ErrorCode>> = {
   guest_gone: 'guest_failed',
   cancelled: 'action_cancelled',
   disk_full: 'disk_quota_exceeded',
+  image_unavailable: 'image_not_found',
 };
 
 /** The error that a failed sandbox stands for, when nobody waited for the answer that had it. Its build tells more. */

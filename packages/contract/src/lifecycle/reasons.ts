@@ -8,7 +8,7 @@ export const reasonCodes = {
   driver_failed: 'its driver reported a failure',
   driver_timeout: 'its driver did not finish in time',
   driver_unavailable: 'its driver cannot be used on this machine',
-  image_unavailable: 'its image could not be found, brought or used',
+  image_unavailable: 'its image cannot be had, or is not for this machine',
   build_failed: 'its image could not be built',
   source_failed: 'files that its spec names could not be brought',
   startup_failed: 'one of its startup steps failed',

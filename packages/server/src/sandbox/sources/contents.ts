@@ -59,11 +59,15 @@ export class Contents {
   async *open(source: ContentSource, { rules, digest, signal }: OpenContent): AsyncGenerator<Uint8Array> {
     const hash = createHash('sha256');
     const bytes = hashed(this.#bytes(source, rules, signal), hash);
+    let isRead = false;
     try {
       yield* source.kind === 'folder' ? bytes : this.#plain(bytes);
+      isRead = true;
     } catch (error) {
       if (!hasCode(error, 'image_invalid', 'image_too_large')) throw error;
       throw new CaissonError('source_failed', error.message.replace('a layer', 'it'), { cause: error });
+    } finally {
+      if (!isRead) await bytes.return(undefined);
     }
     // What the archive has after its end is a part of it.
     for await (const _ of bytes);
