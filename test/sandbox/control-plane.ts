@@ -72,6 +72,8 @@ export const elsewhere: Profile = {
 export interface ControlPlane {
   readonly work: WorkContext;
   readonly store: Store;
+  /** Its file, for whoever breaks it. */
+  readonly database: string;
   readonly driver: FakeDriver;
   /** The same, and those that were asked for besides, each on a backend of its own. */
   readonly drivers: readonly FakeDriver[];
@@ -210,6 +212,7 @@ export async function controlPlane(options: PlaneOptions = {}): Promise<ControlP
     return {
       work,
       store,
+      database,
       driver,
       drivers,
       health,

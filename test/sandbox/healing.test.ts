@@ -2,6 +2,7 @@ import { type CaissonEvent, newId, replay, type Sandbox, systemOwner } from '@ca
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Grace } from '../../packages/server/src/sandbox/healing/grace.ts';
 import { Papers } from '../../packages/server/src/sandbox/healing/papers.ts';
+import { openSqlite } from '../../packages/server/src/store/database.ts';
 import { ada, type ControlPlane, controlPlane, single } from './control-plane.ts';
 
 let plane: ControlPlane;
@@ -9,7 +10,8 @@ let plane: ControlPlane;
 let clock = 0;
 beforeEach(async () => {
   clock = 0;
-  plane = await controlPlane({ grace: () => new Grace(60_000, () => clock * 1000) });
+  const prices = [{ driver: 'fake', perHour: 3_600, perCpuHour: 0, perGiBHour: 0 }];
+  plane = await controlPlane({ prices, grace: () => new Grace(60_000, () => clock * 1000) });
 });
 afterEach(() => plane.close());
 
@@ -169,6 +171,23 @@ describe('what was destroyed', () => {
     expect((await plane.sandboxes.get(ada, id)).state).toBe('destroyed');
     expect(await listed()).toEqual([]);
   });
+});
+
+test('what is held and counted for a sandbox that is gone is given back, with an event', async () => {
+  await plane.store.credits.grant({ tenant: 'acme', amountMicros: 1_000_000_000 });
+  await plane.store.quotas.set('acme', null, { sandboxes: 5 });
+  const { id } = await create();
+  const used = async () => (await plane.store.quotas.get('acme', null)).items[0]?.used;
+  expect((await plane.store.credits.balance('acme')).heldMicros).toBeGreaterThan(0);
+  const { db, close } = await openSqlite(plane.database);
+  await db.updateTable('sandboxes').set({ state: 'destroyed' }).where('id', '=', id).execute();
+  await close();
+  expect((await kinds()).sort()).toEqual(['credits repaired', 'quota repaired', 'unwanted reaped']);
+  expect((await plane.store.credits.balance('acme')).heldMicros).toBe(0);
+  expect(await used()).toBe(0);
+  const types = ['caisson.sandbox.repair', 'caisson.tenant.quota-repair'];
+  const events = await plane.store.events.list({ types, after: 0, limit: 10 });
+  expect(events.map(({ data }) => data.kind ?? 'quota').sort()).toEqual(['credits', 'quota', 'unwanted']);
 });
 
 describe('what nobody owns', () => {
