@@ -117,7 +117,19 @@ const quick: Deadlines = {
   snapshotMs: 300,
 };
 
+/** For tests in which nothing hangs: however busy the machine is, no deadline is met. */
+export const patient: Deadlines = {
+  prepareMs: 120_000,
+  startupMs: 120_000,
+  launchMs: 120_000,
+  endMs: 120_000,
+  inspectMs: 120_000,
+  snapshotMs: 120_000,
+};
+
 export interface PlaneOptions {
+  /** Short ones when absent. */
+  readonly deadlines?: Deadlines;
   readonly limits?: Partial<Limits>;
   readonly profiles?: readonly Profile[];
   /** Names of further drivers. */
@@ -161,7 +173,7 @@ export async function controlPlane(options: PlaneOptions = {}): Promise<ControlP
     const prices = overPrices(shippedPrices, { asOf: '2026-11-15', entries: [...(options.prices ?? [])] });
     const work: WorkContext = {
       store,
-      deadlines: quick,
+      deadlines: options.deadlines ?? quick,
       installation: store.installation,
       papers: new Papers({ id: store.installation, secret: Buffer.alloc(32, 7) }),
       health,
