@@ -292,7 +292,7 @@ async function assemble(
     routes: () => router.numbers(),
   });
   spans.listen((span) => metrics.span(span));
-  store.onEvent((event) => metrics.event(event.type));
+  store.onEvent((event) => metrics.event(event));
   const usage = new SandboxesInUse(sandboxes, guests);
   const sinks = openSinks(store, vault, options.sinks ?? {}, { version: options.version, log: options.log });
   undo.push(() => sinks.close());
