@@ -49,7 +49,7 @@ test('a server whose database is gone adopts what runs, and frees what nobody ow
   expect(existsSync(strayMount)).toBe(false);
   const told = await repairs(world.client());
   expect(told).toEqual(
-    expect.arrayContaining(['leftover sbxstray', `unowned ${theirs.id}`, `filesystem ${theirs.id}`]),
+    expect.arrayContaining(['leftover sbxstray', `unowned ${theirs.id}.1`, `filesystem ${theirs.id}`]),
   );
 });
 
