@@ -61,10 +61,10 @@ export function describeHealing(open: () => Store): void {
       const store = open();
       const made = [await makeReady(store), await makeReady(store), await makeReady(store)];
       const first = made.map(({ id }) => id).sort()[0] ?? '';
-      const after = (id: string) => store.sandboxes.keysInState('ready', id, 2);
-      const pages = [await after(''), await after(first)];
+      const pageAfter = (id: string) => store.sandboxes.keysInState('ready', id, 2);
+      const pages = [await pageAfter(''), await pageAfter(first)];
       for (const page of pages) expect(page.length).toBe(2);
-      const [one] = await store.sandboxes.keysInState('ready', `${first.slice(0, -1)}`, 1);
+      const [one] = await store.sandboxes.keysInState('ready', first.slice(0, -1), 1);
       expect(one).toMatchObject({ incarnation: 1, driver: 'fake' });
       expect(pages[1]?.every(({ id }) => id > first)).toBe(true);
     });
