@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { newId } from '@caisson/contract';
 import type { Caisson } from '@caisson/sdk';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { mountsBelow } from '../../packages/server/src/storage/layered/mounts.ts';
@@ -48,7 +49,7 @@ test('a server whose database is gone adopts what runs, and frees what nobody ow
   expect(existsSync(strayMount)).toBe(false);
   const told = await repairs(world.client());
   expect(told).toEqual(
-    expect.arrayContaining(['leftover sbxstray', `unowned ${theirs.id}`, `filesystem ${theirs.id}`]),
+    expect.arrayContaining(['leftover sbxstray', `unowned ${theirs.id}.1`, `filesystem ${theirs.id}`]),
   );
 });
 
@@ -60,8 +61,9 @@ test('processes whose instance was taken away are ended, with their control grou
   await world.note(sandbox);
   const groups = cgroupsOf(new Set([sandbox.id]));
   expect(groups).not.toEqual([]);
+  const other = newId('sandbox');
   // A group that says nothing of us is somebody else's, even when it is empty.
-  const strange = groups.map((path) => path.replace(sandbox.id, 'sbx00000000000000000000'));
+  const strange = groups.map((path) => path.replace(sandbox.id, other));
   for (const path of strange) mkdirSync(path, { recursive: true });
   rmSync(join(await world.runtimeFolder(), 'oci', 'instances', `${sandbox.id}.1`), { recursive: true });
 

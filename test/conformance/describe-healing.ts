@@ -57,6 +57,18 @@ export function describeHealing(open: () => Store): void {
       expect(await store.sandboxes.get(one.id)).toBeUndefined();
     });
 
+    test('the keys of all in a state come in pages, by id', async () => {
+      const store = open();
+      const made = [await makeReady(store), await makeReady(store), await makeReady(store)];
+      const first = made.map(({ id }) => id).sort()[0] ?? '';
+      const pageAfter = (id: string) => store.sandboxes.keysInState('ready', id, 2);
+      const pages = [await pageAfter(''), await pageAfter(first)];
+      for (const page of pages) expect(page.length).toBe(2);
+      const [one] = await store.sandboxes.keysInState('ready', first.slice(0, -1), 1);
+      expect(one).toMatchObject({ incarnation: 1, driver: 'fake' });
+      expect(pages[1]?.every(({ id }) => id > first)).toBe(true);
+    });
+
     test('repairs of what has no record are events of the installation, in their order', async () => {
       const store = open();
       const after = await store.events.end();

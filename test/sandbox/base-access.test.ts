@@ -3,7 +3,7 @@ import { normalizeUserWorkspaceSpec } from '@caisson/workspace-composition';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Caller } from '../../packages/server/src/tenancy/caller.ts';
 import { newAttempt, newSandbox, noLimits } from '../conformance/store-fixtures.ts';
-import { ada, type ControlPlane, controlPlane } from './control-plane.ts';
+import { ada, type ControlPlane, controlPlane, patient } from './control-plane.ts';
 
 const operator: Caller = { owner: localOwner, scope: 'admin', key: null };
 const specOf = (reference: string) => ({ source: { kind: 'none' }, os: { family: 'image', reference } });
@@ -18,11 +18,11 @@ const open: Profile = {
 
 let plane: ControlPlane;
 beforeEach(async () => {
-  plane = await controlPlane({ profiles: [given, open] });
+  plane = await controlPlane({ deadlines: patient, profiles: [given, open] });
 });
 afterEach(() => plane.close());
 
-const create = (caller: Caller, change: object) => plane.sandboxes.create(caller, { waitSeconds: 10, ...change });
+const create = (caller: Caller, change: object) => plane.sandboxes.create(caller, { waitSeconds: 120, ...change });
 
 test.each(['oci:/srv/tools', 'oci-archive:/etc/x.tar', 'docker-archive:/x.tar:a', 'oci:/a\nb'])(
   'an image by the path %j is for the operator alone',
@@ -30,8 +30,8 @@ test.each(['oci:/srv/tools', 'oci-archive:/etc/x.tar', 'docker-archive:/x.tar:a'
     const spec = specOf(reference);
     const refused = { code: expect.stringMatching(/operator_needed|spec_invalid/) };
     await expect(create(ada, { spec })).rejects.toMatchObject(refused);
-    await expect(plane.sandboxes.ensure(ada, { spec, waitSeconds: 10 })).rejects.toMatchObject(refused);
-    await expect(plane.sandboxes.explain(ada, { spec, waitSeconds: 10 })).rejects.toMatchObject(refused);
+    await expect(plane.sandboxes.ensure(ada, { spec, waitSeconds: 120 })).rejects.toMatchObject(refused);
+    await expect(plane.sandboxes.explain(ada, { spec, waitSeconds: 120 })).rejects.toMatchObject(refused);
     await expect(create({ ...operator, scope: 'use' }, { spec })).rejects.toMatchObject(refused);
     expect(await plane.sandboxes.list(ada, { destroyedToo: true, limit: 5 })).toEqual([]);
   },

@@ -72,6 +72,8 @@ export const elsewhere: Profile = {
 export interface ControlPlane {
   readonly work: WorkContext;
   readonly store: Store;
+  /** Its file, for whoever breaks it. */
+  readonly database: string;
   readonly driver: FakeDriver;
   /** The same, and those that were asked for besides, each on a backend of its own. */
   readonly drivers: readonly FakeDriver[];
@@ -115,7 +117,19 @@ const quick: Deadlines = {
   snapshotMs: 300,
 };
 
+/** For tests in which nothing hangs: however busy the machine is, no deadline is met. */
+export const patient: Deadlines = {
+  prepareMs: 120_000,
+  startupMs: 120_000,
+  launchMs: 120_000,
+  endMs: 120_000,
+  inspectMs: 120_000,
+  snapshotMs: 120_000,
+};
+
 export interface PlaneOptions {
+  /** Short ones when absent. */
+  readonly deadlines?: Deadlines;
   readonly limits?: Partial<Limits>;
   readonly profiles?: readonly Profile[];
   /** Names of further drivers. */
@@ -159,7 +173,7 @@ export async function controlPlane(options: PlaneOptions = {}): Promise<ControlP
     const prices = overPrices(shippedPrices, { asOf: '2026-11-15', entries: [...(options.prices ?? [])] });
     const work: WorkContext = {
       store,
-      deadlines: quick,
+      deadlines: options.deadlines ?? quick,
       installation: store.installation,
       papers: new Papers({ id: store.installation, secret: Buffer.alloc(32, 7) }),
       health,
@@ -210,6 +224,7 @@ export async function controlPlane(options: PlaneOptions = {}): Promise<ControlP
     return {
       work,
       store,
+      database,
       driver,
       drivers,
       health,

@@ -2,20 +2,22 @@ import { type CaissonEvent, newId, replay, type Sandbox, systemOwner } from '@ca
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Grace } from '../../packages/server/src/sandbox/healing/grace.ts';
 import { Papers } from '../../packages/server/src/sandbox/healing/papers.ts';
-import { ada, type ControlPlane, controlPlane, single } from './control-plane.ts';
+import { openSqlite } from '../../packages/server/src/store/database.ts';
+import { ada, type ControlPlane, controlPlane, patient, single } from './control-plane.ts';
 
 let plane: ControlPlane;
 /** Seconds, as the grace time counts them. */
 let clock = 0;
 beforeEach(async () => {
   clock = 0;
-  plane = await controlPlane({ grace: () => new Grace(60_000, () => clock * 1000) });
+  const prices = [{ driver: 'fake', perHour: 3_600, perCpuHour: 0, perGiBHour: 0 }];
+  plane = await controlPlane({ deadlines: patient, prices, grace: () => new Grace(60_000, () => clock * 1000) });
 });
 afterEach(() => plane.close());
 
 const never = new AbortController().signal;
 const create = async (change: object = {}): Promise<Sandbox> =>
-  (await plane.sandboxes.create(ada, { waitSeconds: 10, ...change })).sandbox;
+  (await plane.sandboxes.create(ada, { waitSeconds: 120, ...change })).sandbox;
 const listed = async () => (await plane.driver.list(never)).instances.map(({ key }) => key.sandbox);
 const told = async (): Promise<CaissonEvent[]> =>
   (await plane.store.events.list({ types: ['caisson.host.repair'], after: 0, limit: 100 })) as CaissonEvent[];
@@ -53,14 +55,14 @@ describe('an instance whose record was lost', () => {
 
   test('can be used as before: paused, resumed, recreated and destroyed', async () => {
     const { id } = await create();
-    await plane.sandboxes.pause(ada, id, { waitSeconds: 10, drainSeconds: 0 });
+    await plane.sandboxes.pause(ada, id, { waitSeconds: 120, drainSeconds: 0 });
     await loseAll();
     await plane.reconciler.pass();
     expect((await plane.sandboxes.get(ada, id)).state).toBe('paused');
-    await plane.sandboxes.resume(ada, id, 10);
-    await plane.sandboxes.recreate(ada, id, 10);
+    await plane.sandboxes.resume(ada, id, 120);
+    await plane.sandboxes.recreate(ada, id, 120);
     expect(await plane.sandboxes.get(ada, id)).toMatchObject({ state: 'ready', incarnation: 2 });
-    await plane.sandboxes.destroy(ada, id, 10);
+    await plane.sandboxes.destroy(ada, id, 120);
     expect(await listed()).toEqual([]);
     expect(await plane.store.tenants.liveSandboxes('acme')).toBe(0);
   });
@@ -69,14 +71,14 @@ describe('an instance whose record was lost', () => {
     const { id } = await create({ profile: single.name });
     await loseAll();
     await plane.reconciler.pass();
-    const request = { profile: single.name, waitSeconds: 10 };
+    const request = { profile: single.name, waitSeconds: 120 };
     expect((await plane.sandboxes.ensure(ada, request)).sandbox.id).toBe(id);
     await expect(plane.sandboxes.create(ada, request)).rejects.toMatchObject({ code: 'sandbox_exists' });
   });
 
   test('has what changed before its launch: the incarnation', async () => {
     const { id } = await create();
-    await plane.sandboxes.recreate(ada, id, 10);
+    await plane.sandboxes.recreate(ada, id, 120);
     await loseAll();
     await plane.reconciler.pass();
     expect(await plane.sandboxes.get(ada, id)).toMatchObject({ state: 'ready', incarnation: 2 });
@@ -163,12 +165,29 @@ describe('what was destroyed', () => {
   test('stays destroyed, whatever papers its instance has', async () => {
     const { id } = await create();
     const instance = plane.backend.find(`${id}.1`);
-    await plane.sandboxes.destroy(ada, id, 10);
+    await plane.sandboxes.destroy(ada, id, 120);
     if (instance) plane.backend.put(instance);
     expect(await kinds()).toEqual(['unwanted reaped']);
     expect((await plane.sandboxes.get(ada, id)).state).toBe('destroyed');
     expect(await listed()).toEqual([]);
   });
+});
+
+test('what is held and counted for a sandbox that is gone is given back, with an event', async () => {
+  await plane.store.credits.grant({ tenant: 'acme', amountMicros: 1_000_000_000 });
+  await plane.store.quotas.set('acme', null, { sandboxes: 5 });
+  const { id } = await create();
+  const used = async () => (await plane.store.quotas.get('acme', null)).items[0]?.used;
+  expect((await plane.store.credits.balance('acme')).heldMicros).toBeGreaterThan(0);
+  const { db, close } = await openSqlite(plane.database);
+  await db.updateTable('sandboxes').set({ state: 'destroyed' }).where('id', '=', id).execute();
+  await close();
+  expect((await kinds()).sort()).toEqual(['credits repaired', 'quota repaired', 'unwanted reaped']);
+  expect((await plane.store.credits.balance('acme')).heldMicros).toBe(0);
+  expect(await used()).toBe(0);
+  const types = ['caisson.sandbox.repair', 'caisson.tenant.quota-repair'];
+  const events = await plane.store.events.list({ types, after: 0, limit: 10 });
+  expect(events.map(({ data }) => data.kind ?? 'quota').sort()).toEqual(['credits', 'quota', 'unwanted']);
 });
 
 describe('what nobody owns', () => {

@@ -179,8 +179,7 @@ async function adoptLate({ store, egress }: ControlPlane): Promise<void> {
 }
 
 /** Not every repair has a sandbox whose events could tell of it. */
-function repaired({ metrics, audit }: ControlPlane, { kind, sandbox: subject, found: detail, did }: Repair): void {
-  metrics.repair(kind, did);
+function repaired({ audit }: ControlPlane, { sandbox: subject, found: detail, did }: Repair): void {
   audit.server({ action: `reconcile.${did}`, subject, detail });
 }
 

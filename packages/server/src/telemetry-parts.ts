@@ -95,6 +95,6 @@ export function openMetrics(
   // From here on they are counted; a database that is away now is asked when somebody looks.
   void store.numbers.movements().catch(() => {});
   tracing.spans.listen((span) => metrics.span(span));
-  store.onEvent((event) => metrics.event(event.type));
+  store.onEvent((event) => metrics.event(event));
   return metrics;
 }

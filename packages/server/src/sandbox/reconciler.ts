@@ -3,7 +3,7 @@ import type { Driver, InstanceKey, Listing } from '../drivers/driver.ts';
 import type { Store } from '../store/store.ts';
 import { Books } from './books.ts';
 import { withDeadline } from './deadline.ts';
-import { eachInState, pageSize } from './each-in-state.ts';
+import { eachKeyInState, pageSize } from './each-in-state.ts';
 import { keyOf } from './end.ts';
 import type { Expiry } from './expiry.ts';
 import { Grace } from './healing/grace.ts';
@@ -129,6 +129,8 @@ export class Reconciler {
         if (isOurs) isAllSeen = false;
         continue;
       }
+      // What lists many has held everybody up already.
+      await new Promise(setImmediate);
       const wanted = await this.#findLost(driver, listing, log);
       if (isOurs) for (const name of wanted) inUse.add(sandboxOf(name));
       await this.#unowned.pass(driver, listing, wanted, pass);
@@ -186,21 +188,27 @@ export class Reconciler {
 
   /** Answers the names of all instances that settled records want. */
   async #findLost(driver: Driver, listing: Listing, log: RepairLog): Promise<Set<string>> {
-    const alive = new Set(listing.instances.filter((instance) => !instance.ended).map(({ key }) => instanceName(key)));
-    const still = new Set(listing.instances.filter((instance) => instance.paused).map(({ key }) => instanceName(key)));
+    const [alive, still] = [new Set<string>(), new Set<string>()];
+    for (const { key, ended, paused } of listing.instances) {
+      if (!ended) alive.add(instanceName(key));
+      if (paused) still.add(instanceName(key));
+    }
     const wanted = new Set<string>();
     for (const state of ['ready', 'paused'] as const) {
-      for await (const sandbox of eachInState(this.#store, state, this.#abort.signal)) {
+      for await (const { id, incarnation, driver: at } of eachKeyInState(this.#store, state, this.#abort.signal)) {
         // What another backend has of it is a try that failed there.
-        if (sandbox.driver !== driver.name) continue;
-        const name = instanceName(keyOf(sandbox));
+        if (at !== driver.name) continue;
+        const name = instanceName({ sandbox: id, incarnation });
         wanted.add(name);
-        if (state === 'ready' && still.has(name))
-          // What cannot be done now is tried again at the next pass.
-          await this.#goOn(driver, sandbox, log).catch(() => {});
+        const isStill = state === 'ready' && still.has(name);
+        if (alive.has(name) && !isStill) continue;
+        const sandbox = await this.#store.sandboxes.get(id);
+        if (sandbox?.state !== state || sandbox.incarnation !== incarnation) continue;
+        // What cannot be done now is tried again at the next pass.
+        if (isStill) await this.#goOn(driver, sandbox, log).catch(() => {});
         if (alive.has(name)) continue;
         const reason = await loseIfGone(this.#work, this.#runner, sandbox, this.#abort.signal);
-        if (reason) await log.tell({ kind: 'lost', sandbox: sandbox.id, found: reason.message, did: 'repaired' });
+        if (reason) await log.tell({ kind: 'lost', sandbox: id, found: reason.message, did: 'repaired' });
       }
     }
     return wanted;

@@ -98,6 +98,8 @@ export interface SandboxFilter {
   readonly limit: number;
 }
 
+export type SandboxKey = Pick<Sandbox, 'id' | 'incarnation' | 'driver'>;
+
 /** Sandboxes and their states. Every change of state is one compare-and-set and its event, in one transaction. */
 export class SandboxStore {
   readonly #database: Database;
@@ -258,6 +260,19 @@ export class SandboxStore {
       .limit(limit)
       .execute();
     return rows.map(toSandbox);
+  }
+
+  /** The same, and no more of each than tells its instance: for whoever looks at all of them every few seconds. */
+  async keysInState(state: SandboxState, after: string, limit: number): Promise<SandboxKey[]> {
+    const rows = await this.#database.db
+      .selectFrom('sandboxes')
+      .select(['id', 'incarnation', 'driver'])
+      .where('state', '=', state)
+      .where('id', '>', after)
+      .orderBy('id')
+      .limit(limit)
+      .execute();
+    return rows as SandboxKey[];
   }
 
   /** Those that are ready and pause when nobody uses them, in pages by id. Few have it; the others are not read. */

@@ -1,4 +1,4 @@
-import { actionNames, type Health, healthStates } from '@caisson/contract';
+import { actionNames, type CaissonEvent, type Health, healthStates } from '@caisson/contract';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { addRouteMetrics, type RouteNumbers } from './route-metrics.ts';
 import { ServiceMetrics, type ServiceSources } from './service-metrics.ts';
@@ -189,16 +189,16 @@ export class Metrics {
     if (failed !== undefined) this.#failures.inc({ phase: name, code: failed });
   }
 
-  event(type: string): void {
+  /** Repairs are events, whoever did them: a pass, a look at one instance, an operator. */
+  event({ type, data }: Pick<CaissonEvent, 'type' | 'data'>): void {
     this.#events.inc({ type });
+    if (type === 'caisson.tenant.quota-repair') this.#repairs.inc({ kind: 'quota', did: 'repaired' });
+    if (type === 'caisson.sandbox.repair' || type === 'caisson.host.repair')
+      this.#repairs.inc({ kind: String(data.kind), did: String(data.did) });
   }
 
   health({ checks }: Health): void {
     for (const { name, state } of checks) this.#health.set({ check: name }, healthStates.indexOf(state));
-  }
-
-  repair(kind: string, did: string): void {
-    this.#repairs.inc({ kind, did });
   }
 
   get contentType(): string {

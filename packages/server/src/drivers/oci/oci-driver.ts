@@ -36,6 +36,8 @@ import { Runtimes } from './runtimes.ts';
 const deathMs = 10_000;
 /** From the end of its connection to that of its process: well above what a loaded machine takes. */
 const deathNoticeMs = 100;
+/** Some milliseconds' worth of small files in memory. */
+const listedAtOnce = 50;
 /** What a sandbox's last words may be. */
 const logLines = 100;
 
@@ -176,8 +178,10 @@ export class OciDriver implements Driver {
   async list(signal: AbortSignal): Promise<Listing> {
     const instances: Listing['instances'][number][] = [];
     const orphans: Listing['orphans'][number][] = [];
-    for (const name of InstanceFolder.names(this.#place.root)) {
+    for (const [at, name] of InstanceFolder.names(this.#place.root).entries()) {
       signal.throwIfAborted();
+      // Its files are read within the call: whoever waits gets a turn now and then.
+      if (at % listedAtOnce === listedAtOnce - 1) await new Promise(setImmediate);
       const key = InstanceFolder.keyOf(name);
       const folder = new InstanceFolder(this.#place.root, name);
       const record = key && folder.read();

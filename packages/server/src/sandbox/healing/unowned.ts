@@ -115,7 +115,9 @@ export class Unowned {
       () => true,
       () => false,
     );
-    if (isEnded) await pass.log.tell({ kind, sandbox: key.sandbox, driver: driver.name, found, did: 'reaped' });
+    // By the name that it was told under before.
+    const sandbox = kind === 'unowned' ? instanceName(key) : key.sandbox;
+    if (isEnded) await pass.log.tell({ kind, sandbox, driver: driver.name, found, did: 'reaped' });
     else pass.standing.add(key.sandbox);
   }
 
