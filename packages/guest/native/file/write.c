@@ -148,7 +148,7 @@ static void let_go(int held) {
     return;
   }
   /* Not the socket: while it is open the guest takes the worker for alive. */
-  if (request_socket() != held) close(request_socket());
+  close(request_socket());
   close(held);
   _exit(0);
 }

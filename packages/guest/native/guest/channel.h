@@ -26,6 +26,8 @@ struct channel;
 
 struct channel_ops {
   void (*data)(struct channel *ch, const uint8_t *at, size_t size);
+  /* Where the next bytes of data may be read to at once, and how many; `data` is then told of them there. May be NULL. */
+  uint8_t *(*place)(struct channel *ch, size_t *size);
   void (*end)(struct channel *ch);
   void (*result)(struct channel *ch); /* only of channels that the guest opened */
   /* Up to max bytes in at most two pieces; of records one whole, or nothing when it does not fit. */

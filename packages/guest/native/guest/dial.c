@@ -119,7 +119,7 @@ static void on_ready(struct watch *watch, uint32_t events) {
 }
 
 static void adopt(int fd, bool is_relay) {
-  connection.watch = (struct watch){.fd = fd, .ready = on_ready};
+  connection.watch = (struct watch){.fd = fd, .ready = on_ready, .urgent = true};
   connection.greeting = is_relay;
   connection.established = connection.closing = false;
   connection.last_peer_id = connection.last_own_id = 0;

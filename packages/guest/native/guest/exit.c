@@ -73,7 +73,8 @@ static int64_t milliseconds(struct timeval t) { return (int64_t)t.tv_sec * 1000 
 static void on_exit_of(pid_t pid, int status, const struct rusage *usage) {
   struct process *p = process_by_pid(pid);
   if (p != NULL && p->stage == STARTING) {
-    spawn_settle(p);
+    if (p->young) spawn_grow_up(p);
+    else spawn_settle(p);
     p = process_by_pid(pid);
   }
   if (p == NULL || p->exit_known) return;
@@ -87,8 +88,6 @@ static void on_exit_of(pid_t pid, int status, const struct rusage *usage) {
   /* A timeout that has already spoken still has its KILL for the rest of the group. */
   if (!p->timed_out) timer_clear(&p->timeout);
   for (int i = 0; i < 2; i++) output_drain(&p->out[i]);
-  /* What others still have open is watched as that of any process. */
-  spawn_grow_up(p);
   struct input *in = &p->in;
   struct channel *writing = in->channel;
   in->channel = NULL;

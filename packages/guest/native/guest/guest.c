@@ -9,7 +9,6 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -53,7 +52,7 @@ static bool watch_signals(void) {
   if (sigprocmask(SIG_BLOCK, &set, NULL) != 0) return false;
   signal(SIGPIPE, SIG_IGN);
   signal(SIGHUP, SIG_IGN);
-  signals = (struct watch){.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), .ready = on_signal};
+  signals = (struct watch){.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), .ready = on_signal, .urgent = true};
   return signals.fd >= 0 && loop_watch(&signals, EPOLLIN);
 }
 
@@ -111,23 +110,6 @@ static void close_others_on_exec(void) {
   for (int fd = 3; fd < 1024; fd++) fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
-/*
- * The guest works in short turns and says so: then it need not wait for those who use theirs to the full, a sandbox that
- * computes above all. That takes no right, gives no more of the processor, and is not its children's. Older kernels refuse.
- */
-static void take_short_turns(void) {
-  enum { reset_on_fork = 1, turn_ns = 300 * 1000 };
-  struct {
-    uint32_t size, policy;
-    uint64_t flags;
-    int32_t nice;
-    uint32_t priority;
-    uint64_t runtime, deadline, period;
-  } attributes = {.size = sizeof attributes, .flags = reset_on_fork, .runtime = turn_ns};
-  attributes.nice = getpriority(PRIO_PROCESS, 0);
-  syscall(SYS_sched_setattr, 0, &attributes, 0);
-}
-
 static bool number(const char *text, unsigned long most, unsigned long *out) {
   char *end;
   *out = strtoul(text, &end, 10);
@@ -168,7 +150,6 @@ int guest_main(int argc, char **argv) {
   prctl(PR_SET_DUMPABLE, 0);
   if (getpid() != 1) prctl(PR_SET_CHILD_SUBREAPER, 1);
   umask(022);
-  take_short_turns();
   if (create_user) account_create_user();
   if (!loop_open() || !watch_signals()) {
     log_line("cannot set up the event loop");

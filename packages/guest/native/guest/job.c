@@ -256,10 +256,19 @@ static bool make_input_room(struct job *job, size_t size) {
   return true;
 }
 
+/* Whether the worker gets what comes at once. */
+static bool goes_straight(const struct job *job) {
+  return job->worker != NULL && job->begun && job->params_sent == job->params_size && job->input_size == 0;
+}
+
+static uint8_t *job_place(struct channel *ch, size_t *size) {
+  struct job *job = ch->owner;
+  return goes_straight(job) ? input_place(&job->worker->input, size) : NULL;
+}
+
 static void job_data(struct channel *ch, const uint8_t *at, size_t size) {
   struct job *job = ch->owner;
-  /* Straight from the receive buffer where the worker keeps up. */
-  while (size > 0 && job->worker != NULL && job->begun && job->params_sent == job->params_size && job->input_size == 0) {
+  while (size > 0 && goes_straight(job)) {
     size_t part = send_some(job, at, size);
     if (part == 0) break;
     at += part;
@@ -321,6 +330,7 @@ static void job_gone(struct channel *ch) {
 
 static const struct channel_ops job_ops = {
   .data = job_data,
+  .place = job_place,
   .end = job_end,
   .pull = job_pull,
   .sent = job_sent,

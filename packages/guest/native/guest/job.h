@@ -77,7 +77,9 @@ void input_close_shared(struct worker_input *in);
 /* A job begins, or is over: many at once get less each. */
 void input_begin(struct worker_input *in);
 void input_over(struct worker_input *in);
-/* How many of the bytes were put, and where; 0 when there is no room. */
+/* Where the next bytes go, and how many; NULL when there is no room. */
+uint8_t *input_place(struct worker_input *in, size_t *size);
+/* How many of the bytes were put, and where; 0 when there is no room. Those that are at their place stay there. */
 size_t input_put(struct worker_input *in, const uint8_t *bytes, size_t size, uint32_t *where);
 /* The last put was not told. */
 void input_unput(struct worker_input *in, size_t size);

@@ -120,13 +120,25 @@ static int wait_ms(void) {
   return wait < 0 ? 0 : wait > 3600000 ? 3600000 : (int)wait;
 }
 
-static void dispatch(int size) {
-  now_ms = clock_ms(CLOCK_MONOTONIC);
-  batch_size = size < 0 ? 0 : size;
+/* How many of the batch were called. */
+static int call_ready(bool urgent) {
+  int called = 0;
   for (int i = 0; i < batch_size; i++) {
     struct watch *watch = batch[i].data.ptr;
-    if (watch != NULL) watch->ready(watch, batch[i].events);
+    if (watch == NULL || watch->urgent != urgent) continue;
+    batch[i].data.ptr = NULL;
+    watch->ready(watch, batch[i].events);
+    called++;
   }
+  return called;
+}
+
+static void dispatch(int size, void (*after)(void)) {
+  now_ms = clock_ms(CLOCK_MONOTONIC);
+  batch_size = size < 0 ? 0 : size;
+  int urgent = call_ready(true);
+  if (urgent > 0 && urgent < batch_size) after();
+  call_ready(false);
   batch_size = 0;
 }
 
@@ -146,7 +158,7 @@ static int wait_for_events(void) {
 
 void loop_run(void (*after)(void)) {
   for (;;) {
-    dispatch(wait_for_events());
+    dispatch(wait_for_events(), after);
     fire_due();
     after();
   }

@@ -4,8 +4,8 @@
  * Laws
  * - Nothing that is called from here may block, except on a regular file.
  * - A handler may remove any watch, also its own; a removed watch is not called again.
- * - At the end of each turn the after-hook runs once: that is where frames are sent, so that all answers of one turn
- *   leave in one system call.
+ * - At the end of each turn the after-hook runs: that is where frames are sent, so that all answers of one turn leave in
+ *   one system call. What is urgent has a turn of its own before the rest.
  */
 #ifndef CAISSON_LOOP_H
 #define CAISSON_LOOP_H
@@ -18,6 +18,7 @@ struct watch {
   int fd;
   uint32_t events;
   bool added;
+  bool urgent; /* its turn comes before that of the others, and what it leads to leaves before them */
   void (*ready)(struct watch *watch, uint32_t events);
 };
 

@@ -64,6 +64,9 @@ static void take(struct output *o) {
 
 static void on_output(struct watch *watch, uint32_t events) {
   struct output *o = container_of(watch, struct output, watch);
+  /* It speaks, so it runs; and if it does not, there is no process any more. */
+  pid_t pid = o->process->pid;
+  if (o->process->young && (events & EPOLLIN) != 0 && spawn_settle(o->process) && process_by_pid(pid) == NULL) return;
   /* An end with nothing before it: a command that says nothing costs no ring. */
   if ((events & (EPOLLIN | EPOLLHUP)) == EPOLLHUP && !o->process->pty) output_close(o);
   else take(o);
@@ -75,10 +78,11 @@ static void on_output(struct watch *watch, uint32_t events) {
 void output_open(struct process *p, int stream, int fd) {
   struct output *o = &p->out[stream];
   o->watch = (struct watch){.fd = fd, .ready = on_output};
+  if (fd >= 0) loop_watch(&o->watch, EPOLLIN);
 }
 
 void output_resume(struct output *o) {
-  if (o->watch.fd >= 0 && !o->process->young) loop_watch(&o->watch, EPOLLIN);
+  if (o->watch.fd >= 0) loop_watch(&o->watch, EPOLLIN);
 }
 
 void output_drain(struct output *o) {

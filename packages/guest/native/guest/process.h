@@ -62,7 +62,7 @@ struct process {
   pid_t pid;
   bool pty, drop_when_detached, timed_out, exit_known, just_started;
   bool fresh; /* of this turn */
-  bool young; /* nobody looks at its descriptors yet: each look would take a processor from a command that is soon over */
+  bool young; /* whether it runs is not looked at yet: the look would take a processor from a command that is soon over */
   char *command; /* with its NUL */
   char *tags;    /* each with its NUL */
   size_t tag_count;
@@ -97,7 +97,7 @@ void process_trim(void);
 void spawn_begin(struct channel *ch, struct slice params);
 /* Reads what the child says of its exec; true when that is known now. */
 bool spawn_settle(struct process *p);
-/* From now on its descriptors are watched. May remove it, when its program could not be run. */
+/* Whether it runs is looked at from now on. May remove it, when its program could not be run. */
 void spawn_grow_up(struct process *p);
 /* At the end of each turn. */
 void spawn_turn_over(void);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "../wire/bytes.h"
@@ -15,7 +16,8 @@
 enum {
   /* The largest frame with its header, and whole pages: they are given back by the page. */
   buffer_size = CAISSON_LIMIT_PAYLOAD_MAX + 64 * 1024,
-  reads_per_turn = 4,
+  /* Then what came meanwhile from elsewhere has its turn: this much is a fraction of a millisecond. */
+  turn_bytes = 1024 * 1024,
   /* More at once is bulk, which needs no quick answer. */
   small_bytes = 4096,
 };
@@ -199,11 +201,24 @@ static size_t parse(const uint8_t *at, size_t size) {
   return used;
 }
 
+/* Where the rest of the data frame that is being read goes at once, so that bulk is copied once less. */
+static uint8_t *place_of_data(size_t *size) {
+  struct channel *ch = filled > 0 || data_left == 0 || data_discard ? NULL : channel_find(data_channel);
+  uint8_t *place = ch == NULL || ch->ops == NULL || ch->ops->place == NULL ? NULL : ch->ops->place(ch, size);
+  if (place == NULL) *size = 0;
+  else if (*size > data_left) *size = data_left;
+  return place;
+}
+
 void receive_ready(void) {
   if (connection.greeting) return relay_greeted();
-  for (int i = 0; i < reads_per_turn && !connection.closing; i++) {
-    size_t room = sizeof buffer - filled;
-    ssize_t n = read(connection_in(), buffer + filled, room);
+  for (size_t total = 0; total < turn_bytes && !connection.closing;) {
+    size_t placed;
+    uint8_t *place = place_of_data(&placed);
+    /* Behind it only the next header, or the frame that follows would come the long way. */
+    size_t room = place == NULL ? sizeof buffer - filled : CAISSON_LIMIT_HEADER_BYTES;
+    struct iovec pieces[2] = {{place, placed}, {buffer + filled, room}};
+    ssize_t n = place == NULL ? read(connection_in(), buffer + filled, room) : readv(connection_in(), pieces, 2);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (n <= 0) {
       connection.closing = true;
@@ -211,10 +226,15 @@ void receive_ready(void) {
     }
     connection.heard_at = loop_now();
     connection.asked = (size_t)n <= small_bytes;
-    filled += (size_t)n;
+    room += placed;
+    bool more = (size_t)n == room;
+    total += (size_t)n;
+    if (placed > (size_t)n) placed = (size_t)n;
+    if (placed > 0) on_data_bytes(place, placed);
+    filled += (size_t)n - placed;
     size_t used = parse(buffer, filled);
     filled -= used;
     if (filled > 0 && used > 0) memmove(buffer, buffer + used, filled);
-    if ((size_t)n < room) return;
+    if (!more) return;
   }
 }

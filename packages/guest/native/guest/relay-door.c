@@ -97,7 +97,7 @@ void relay_pipes_close(void) {
 }
 
 static bool take_pipes(const int brought[2]) {
-  connection.pipe_in = (struct watch){.fd = open_again(brought[0], O_RDONLY), .ready = on_input};
+  connection.pipe_in = (struct watch){.fd = open_again(brought[0], O_RDONLY), .ready = on_input, .urgent = true};
   connection.pipe_out = (struct watch){.fd = open_again(brought[1], O_WRONLY), .ready = on_output};
   bool both = connection.pipe_in.fd >= 0 && connection.pipe_out.fd >= 0;
   if (both && loop_watch(&connection.pipe_in, EPOLLIN) && loop_watch(&connection.pipe_out, 0)) {

@@ -20,7 +20,7 @@
 enum {
   default_grace_ms = 5000,
   timeout_step_ms = 1000,
-  /* How long a process is young. Most short commands are over by then; more would be felt by who waits for a first word. */
+  /* How long a process is young. Most short commands are over by then; more would be felt by who starts a long one. */
   young_ms = 1,
 };
 
@@ -141,7 +141,8 @@ bool spawn_settle(struct process *p) {
   p->spawning = NULL;
   for (int i = 0; i < 2; i++)
     if (p->out[i].channel != NULL) attach_started(&p->out[i]);
-  p->just_started = false;
+  p->just_started = p->young = false;
+  timer_clear(&p->youth);
   return true;
 }
 
@@ -154,9 +155,7 @@ void spawn_grow_up(struct process *p) {
   if (!p->young) return;
   p->young = false;
   timer_clear(&p->youth);
-  for (int i = 0; i < 2; i++) output_resume(&p->out[i]);
-  /* The last, for a program that could not be run is no process any more. */
-  if (p->stage == STARTING && !spawn_settle(p)) loop_watch(&p->exec, EPOLLIN);
+  if (!spawn_settle(p)) loop_watch(&p->exec, EPOLLIN);
 }
 
 static void on_youth(struct timer *timer) { spawn_grow_up(container_of(timer, struct process, youth)); }

@@ -37,14 +37,20 @@ void input_over(struct worker_input *in) {
   in->room = in->end = in->used = 0;
 }
 
-size_t input_put(struct worker_input *in, const uint8_t *bytes, size_t size, uint32_t *where) {
+uint8_t *input_place(struct worker_input *in, size_t *size) {
   /* From its beginning whenever it is empty: a small upload touches few pages, and a large one those that are warm. */
   if (in->used == 0) in->end = 0;
-  size_t room = in->room - in->used;
-  if (room > in->room - in->end) room = in->room - in->end;
+  *size = in->room - in->used;
+  if (*size > in->room - in->end) *size = in->room - in->end;
+  return *size == 0 ? NULL : in->at + in->end;
+}
+
+size_t input_put(struct worker_input *in, const uint8_t *bytes, size_t size, uint32_t *where) {
+  size_t room;
+  uint8_t *place = input_place(in, &room);
   if (size > room) size = room;
   if (size == 0) return 0;
-  memcpy(in->at + in->end, bytes, size);
+  if (bytes != place) memcpy(place, bytes, size);
   *where = (uint32_t)in->end;
   in->end = (in->end + size) % in->room;
   in->used += size;

@@ -5,8 +5,8 @@
  * A worker does one request at a time and is kept a while for the next of its user. It talks to the guest in packets
  * (SOCK_SEQPACKET): eight bytes of kind and value, then at most `worker_packet_max` of payload.
  *
- * Input comes in memory that the two share, or every byte of it would be copied twice more. Only the guest writes there,
- * and it never reads it: what the worker, or who has taken it over, does to that memory harms the worker's own file.
+ * Input comes in memory that the two share, or every byte of it would be copied three times more. What the worker, or who
+ * has taken it over, does to that memory harms the worker's own file and nothing else: the guest never goes by what is there.
  * Where bytes begin and how many they are is told in packets.
  */
 #ifndef CAISSON_WORKER_H
