@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { CaissonError, type Id } from '@caisson/contract';
 import type { Driver } from './drivers/driver.ts';
@@ -77,12 +78,27 @@ function closedAddresses(opened: readonly string[]): ClosedAddresses {
   }
 }
 
+const certificateForm = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
+
+function certificatesIn(text: string): string[] {
+  return text.match(certificateForm) ?? [];
+}
+
+/** What cannot be read is passed over by whoever trusts: a file of nothing else would be told by nobody. */
+function isReadable(certificate: string): boolean {
+  try {
+    return new X509Certificate(certificate).serialNumber !== '';
+  } catch {
+    return false;
+  }
+}
+
 /** Certificates of a file that an option names. */
 export function readRoots(option: string, file: string | undefined): string[] {
   if (file === undefined) return [];
   try {
     const text = readFileSync(file, 'utf8');
-    if (text.includes('BEGIN CERTIFICATE')) return [text];
+    if (certificatesIn(text).some(isReadable)) return [text];
   } catch (cause) {
     throw new CaissonError('request_invalid', `${option}: ${file} cannot be read`, { cause });
   }

@@ -45,7 +45,8 @@ export class BlobStore {
 
   close(): void {
     this.#over.abort();
-    for (const { reader } of this.#reading.values()) void reader.close();
+    // Nobody reads any more: how a reader ends is told to nobody.
+    for (const { reader } of this.#reading.values()) void reader.close().catch(() => {});
   }
 
   #find(digest: string): SessionBlob {

@@ -136,3 +136,40 @@ test('what is asked for beyond the list ends the call', async () => {
   await expect(read()).rejects.toThrow('no file 99');
   close();
 });
+
+test('content is read by its digest, on and on or from any place, and nothing else is there', async () => {
+  const bytes = Buffer.from(Array.from({ length: 1_500_000 }, (_, n) => (n * 31) % 251));
+  let opened = 0;
+  const open = async function* () {
+    opened += 1;
+    for (let at = 0; at < bytes.length; at += 70_000) yield bytes.subarray(at, at + 70_000);
+  };
+  const blob = { digest: 'sha256:1', size: bytes.length, open };
+  const { far, close } = farSide({ ...parts, blobs: [blob] });
+  const client = await far;
+  const service = '/containerd.services.content.v1.Content';
+  const read = async (offset: number, size: number, digest = blob.digest) => {
+    const call = client.open(`${service}/Read`);
+    await call.send(writeMessage([1, digest], [2, offset], [3, size]));
+    call.endSending();
+    const found: Buffer[] = [];
+    for await (const message of call.messages()) found.push(new Message(message).bytes(2));
+    return Buffer.concat(found);
+  };
+  const info = new Message(await client.call(`${service}/Info`, writeMessage([1, blob.digest]), soon()));
+  expect(info.message(1)?.uint(2)).toBe(bytes.length);
+  for (const [offset, size] of [
+    [0, 100],
+    [100, 1_000_000],
+    [1_400_000, 100_000],
+  ] as const)
+    expect((await read(offset, size)).equals(bytes.subarray(offset, offset + size))).toBe(true);
+  expect(opened).toBe(1);
+  expect((await read(5, 10)).equals(bytes.subarray(5, 15))).toBe(true);
+  expect(opened).toBe(2);
+  expect((await read(1_400_000, 0)).equals(bytes.subarray(1_400_000))).toBe(true);
+  expect(await read(bytes.length, 10)).toHaveLength(0);
+  await expect(read(bytes.length + 1, 10)).rejects.toMatchObject({ code: 11 });
+  await expect(read(0, 1, 'sha256:2')).rejects.toMatchObject({ code: 5 });
+  close();
+});
