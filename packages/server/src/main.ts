@@ -44,6 +44,8 @@ export interface RunningServer {
   readonly previewAddresses: readonly string[];
   /** Resolves when everything that an earlier server left unfinished has been taken up once. */
   readonly ready: Promise<void>;
+  /** Everything behind it, for a program that runs a server within itself. */
+  readonly plane: ControlPlane;
   close(): Promise<void>;
 }
 
@@ -123,6 +125,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       addresses,
       previewAddresses,
       ready,
+      plane,
       close: () => {
         closing ??= close();
         return closing;
