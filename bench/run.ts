@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { apiBenchmark, listBenchmark } from './api.ts';
 import { buildBenchmark } from './build.ts';
+import { busyBenchmark } from './busy.ts';
 import { coldBenchmark } from './cold.ts';
 import { dockerDriverBenchmark } from './docker-driver.ts';
 import { egressBenchmark } from './egress.ts';
@@ -41,6 +42,7 @@ const benchmarks = [
   buildBenchmark,
   leaseBenchmark,
   webhookBenchmark,
+  busyBenchmark,
 ];
 
 const options = { json: { type: 'string' }, thousand: { type: 'boolean', default: false } } as const;

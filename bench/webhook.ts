@@ -6,13 +6,12 @@ import type { Id } from '@caisson/contract';
 import { DataFolder, migrate, openControlPlane, openSqlite } from '@caisson/server';
 import { type Benchmark, percentile } from './report.ts';
 import { seedSandboxes } from './seed.ts';
+import { sendEvents } from './send-events.ts';
 import { inTemporaryFolder } from './temporary.ts';
 
 const idleSandboxes = 10_000;
-const eventsPerSecond = 1_000;
-const seconds = 20;
+const plan = { perSecond: 1_000, seconds: 20 };
 const busySandboxes = 200;
-const stepMs = 10;
 /** As a server does. */
 const passEveryMs = 5_000;
 const quietPasses = 5;
@@ -53,7 +52,7 @@ export const webhookBenchmark: Benchmark = {
       };
       const passing = setInterval(() => void pass().catch(() => {}), passEveryMs);
       const cpu = process.cpuUsage();
-      const sent = await sendEvents((n) =>
+      const sent = await sendEvents(plan, (n) =>
         plane.store.sandboxes.note(ids[n % ids.length] ?? ('' as Id<'sandbox'>), 'caisson.sandbox.progress', {
           line: String(n),
         }),
@@ -87,16 +86,3 @@ export const webhookBenchmark: Benchmark = {
     });
   },
 };
-
-/** Evenly over the seconds, and as many as were asked for: what is late is sent with the next. Answers how many. */
-async function sendEvents(send: (n: number) => Promise<void>): Promise<number> {
-  const began = performance.now();
-  const sending: Promise<void>[] = [];
-  while (sending.length < eventsPerSecond * seconds) {
-    const due = Math.min(eventsPerSecond * seconds, ((performance.now() - began) * eventsPerSecond) / 1000);
-    while (sending.length < due) sending.push(send(sending.length));
-    await new Promise((resolve) => setTimeout(resolve, stepMs));
-  }
-  await Promise.all(sending);
-  return sending.length;
-}

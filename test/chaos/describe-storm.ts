@@ -1,10 +1,12 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { skip } from '../conformance/skips.ts';
 import { type Postgres, startPostgres } from '../postgres.ts';
 import { type RealEngine, startEngine, whyNoEngine } from '../real-engine.ts';
 import { slowness } from '../slowness.ts';
+import { wrongInBooks } from './books.ts';
+import { allProcesses, firstProcesses, isAlive, isInSandbox, isProgramOn, killIf } from './own-processes.ts';
 import { SandboxWorld, spec, whyNoSandboxes } from './sandbox-world.ts';
 import { chooseSeed, seeded } from './seeded.ts';
 import { SmallDisk } from './small-disk.ts';
@@ -15,10 +17,17 @@ const diskMegabytes = 3_000;
 const settleMs = 60_000 * slowness;
 const nobodySettled = 'every record comes to rest';
 
+/** Whoever pays and is limited has books that can be wrong. */
+const prices = {
+  asOf: '2026-11-15',
+  entries: ['oci', 'docker'].map((driver) => ({ driver, perHour: 3_600_000, perCpuHour: 0, perGiBHour: 0 })),
+};
+
 /**
  * Many clients do whatever can be done, and meanwhile the server, guests, runtime processes, the Docker engine and Postgres
- * are killed, stopped and started at random, and the disk fills up once. At the end every record is settled, records and
- * runtimes and storage agree, nothing acknowledged is lost, and nothing is left over.
+ * are killed, stopped and started, and the disk fills up once: each of these once in an order of chance, then at random
+ * until the time is over. At the end every record is settled; records, runtimes, storage, control groups, leases, quotas,
+ * places and the ledger agree; nothing acknowledged is lost, and nothing is left over.
  */
 export function describeStorm(seconds: number): void {
   describe('a storm', () => {
@@ -36,17 +45,25 @@ export function describeStorm(seconds: number): void {
       const random = seeded(seed);
       const storm = await Storm.make(random, closing);
       const until = Date.now() + seconds * 1000;
-      const goOn = () => Date.now() < until;
+      let isOver = false;
+      const goOn = () => !isOver;
       const docker = { ...spec, os: { family: 'image', reference: 'localhost/tools:latest' } };
       const specs = [spec, spec, { ...docker, target: { runtime: { name: 'docker', mode: 'require' } } }];
       const clients = Array.from({ length: clientCount }, () => new StormClient(specs, random));
       const working = clients.map((client) => client.work(() => storm.world.client(), goOn));
-      const blowing = storm.blow(goOn);
+      const blowing = storm
+        .blow(() => Date.now() < until)
+        .finally(() => {
+          isOver = true;
+        });
       await Promise.all([blowing, ...working]);
       await storm.calm();
       const when = `seed ${seed}, after ${storm.done.join(', ')}`;
       await storm.settled(when);
       for (const client of clients) await client.check(when);
+      await storm.world.stop();
+      expect(await storm.books(), when).toEqual([]);
+      await storm.start();
       const caisson = storm.world.client();
       const stale = async () => {
         const { items, unseen } = await caisson.hosts.stale();
@@ -61,11 +78,12 @@ export function describeStorm(seconds: number): void {
       expect(
         clients.reduce((sum, { acknowledged }) => sum + acknowledged, 0),
         when,
-      ).toBeGreaterThan(seconds);
+      ).toBeGreaterThan(seconds / 2);
       await storm.world.noteAll();
       await storm.world.destroyAll();
       for await (const snapshot of caisson.snapshots.list()) await caisson.snapshots.delete(snapshot.id);
       await storm.world.stop();
+      expect(await storm.books(), when).toEqual([]);
       expect(await storm.world.leftovers(), when).toEqual([]);
       expect(await storm.containers(), when).toEqual([]);
     });
@@ -81,6 +99,7 @@ class Storm {
   readonly #engine: RealEngine;
   readonly #postgres: Postgres;
   readonly #more: readonly string[];
+  readonly #database: string;
   #wasFull = false;
 
   constructor(random: () => number, disk: SmallDisk, engine: RealEngine, postgres: Postgres) {
@@ -89,7 +108,9 @@ class Storm {
     this.#engine = engine;
     this.#postgres = postgres;
     this.world = new SandboxWorld({ folder: disk.folder });
-    this.#more = ['--database', postgres.database(), '--docker-host', engine.host];
+    this.#database = postgres.database();
+    this.#more = ['--database', this.#database, '--docker-host', engine.host];
+    writeFileSync(join(this.world.folder, 'prices.json'), JSON.stringify(prices));
   }
 
   static async make(random: () => number, closing: (() => unknown)[]): Promise<Storm> {
@@ -101,8 +122,11 @@ class Storm {
     closing.push(() => engine.close());
     const storm = new Storm(random, disk, engine, postgres);
     closing.push(() => storm.world.close());
-    await storm.#startServer();
-    const first = await storm.world.client().sandboxes.create({ spec });
+    await storm.start();
+    const caisson = storm.world.client();
+    await caisson.credits.add({ amountMicros: 1_000_000_000_000 });
+    await caisson.tenancy.setQuota({ limits: { sandboxes: 10_000, snapshots: 10_000 } });
+    const first = await caisson.sandboxes.create({ spec });
     await storm.world.runtimeFolder();
     await first.destroy();
     return storm;
@@ -120,21 +144,31 @@ class Storm {
       'disk full': () => this.#fillDisk(),
     };
     const names = Object.keys(blows);
-    while (goOn()) {
+    const first = this.#shuffled(names);
+    while (first.length > 0 || goOn()) {
       await this.#pause(200 + this.#random() * 1_200);
-      const name = names[Math.floor(this.#random() * names.length)] ?? '';
+      const name = first.pop() ?? names[Math.floor(this.#random() * names.length)] ?? '';
       if (name === 'disk full' && this.#wasFull) continue;
       this.done.push(name);
       await blows[name]?.();
     }
-    if (!this.#wasFull) await this.#fillDisk();
+  }
+
+  #shuffled(names: readonly string[]): string[] {
+    const left = [...names];
+    return names.flatMap(() => left.splice(Math.floor(this.#random() * left.length), 1));
+  }
+
+  /** What the books have wrong, while no server runs. */
+  books(): Promise<string[]> {
+    return wrongInBooks(this.#database);
   }
 
   /** Everything that was broken is whole again. */
   async calm(): Promise<void> {
     this.#disk.clear();
     await this.world.kill();
-    await this.#startServer();
+    await this.start();
   }
 
   async settled(when: string): Promise<void> {
@@ -158,13 +192,13 @@ class Storm {
     return body.flatMap(({ Names }) => Names);
   }
 
-  async #startServer(): Promise<void> {
+  /** A disk that is full or a database that is away refuses a start; both come back. */
+  async start(): Promise<void> {
     for (let tries = 1; ; tries += 1) {
       try {
         await this.world.start(this.#more, ['oci', 'docker']);
         return;
       } catch (error) {
-        // A disk that is full or a database that is away refuses a start; both come back.
         if (tries === 20) throw error;
         await this.#pause(500);
       }
@@ -174,31 +208,30 @@ class Storm {
   async #killServer(): Promise<void> {
     await this.world.kill();
     await this.#pause(this.#random() * 300);
-    await this.#startServer();
+    await this.start();
   }
 
   async #stopServer(): Promise<void> {
     const { pid } = this.world.server;
-    process.kill(pid, 'SIGSTOP');
+    const isServer = isProgramOn(this.world.folder, /serve/);
+    if (!killIf(pid, isServer, 'SIGSTOP')) return;
     await this.#pause(500);
-    process.kill(pid, 'SIGCONT');
+    killIf(pid, isServer, 'SIGCONT');
   }
 
   async #killGuest(): Promise<void> {
-    const instances = join(await this.world.runtimeFolder().catch(() => ''), 'oci', 'instances');
-    const names = listed(instances);
-    const name = names[Math.floor(this.#random() * names.length)];
-    if (name !== undefined) killIn(join(instances, name, 'pid'));
+    const folder = await this.world.runtimeFolder().catch(() => undefined);
+    const found = folder === undefined ? [] : firstProcesses(folder);
+    const one = found[Math.floor(this.#random() * found.length)];
+    if (one) killIf(one.pid, isInSandbox(one.sandbox));
   }
 
   /** Whatever of the runtimes runs at the moment for this installation. */
   async #killRuntime(): Promise<void> {
     const folder = await this.world.runtimeFolder().catch(() => undefined);
     if (folder === undefined) return;
-    for (const pid of listed('/proc').filter((name) => /^\d+$/.test(name))) {
-      const command = textOf(join('/proc', pid, 'cmdline'));
-      if (/(^|\/)(runc|crun)\0/.test(command) && command.includes(folder)) kill(Number(pid));
-    }
+    const isRuntime = isProgramOn(folder, /(^|\/)(runc|crun)\0/);
+    for (const pid of allProcesses()) killIf(pid, isRuntime);
   }
 
   async #killEngine(): Promise<void> {
@@ -212,7 +245,7 @@ class Storm {
     await this.#postgres.start();
     // A server whose lock on the database broke with it ends itself; another takes its place.
     await this.#pause(500);
-    if (!isAlive(this.world.server.pid)) await this.#startServer();
+    if (!isAlive(this.world.server.pid)) await this.start();
   }
 
   async #fillDisk(): Promise<void> {
@@ -224,39 +257,5 @@ class Storm {
 
   #pause(ms: number): Promise<void> {
     return new Promise((resolve) => setTimeout(resolve, ms));
-  }
-}
-
-function isAlive(pid: number): boolean {
-  const state = textOf(`/proc/${pid}/stat`);
-  return state !== '' && !/\) Z /.test(state);
-}
-
-function killIn(file: string): void {
-  const pid = Number(textOf(file));
-  if (pid > 1) kill(pid);
-}
-
-function kill(pid: number): void {
-  try {
-    process.kill(pid, 'SIGKILL');
-  } catch {
-    // It has ended meanwhile.
-  }
-}
-
-function textOf(path: string): string {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch {
-    return '';
-  }
-}
-
-function listed(folder: string): string[] {
-  try {
-    return readdirSync(folder);
-  } catch {
-    return [];
   }
 }

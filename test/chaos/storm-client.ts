@@ -8,6 +8,8 @@ interface Known {
   /** What its file says, for certain; null while a change of it is unanswered. */
   file: string | null;
   destroyed: 'no' | 'asked' | 'yes';
+  /** Its lease ends soon, and it with it. */
+  readonly leased: boolean;
 }
 
 interface KeptSnapshot {
@@ -64,8 +66,11 @@ export class StormClient {
 
   async #create(caisson: Caisson): Promise<void> {
     const spec = this.#specs[Math.floor(this.#random() * this.#specs.length)];
-    const sandbox = await caisson.sandboxes.create({ spec, waitSeconds: 20 }, { idempotencyKey: newId('request') });
-    this.known.push({ sandbox, file: null, destroyed: 'no' });
+    const leased = this.#random() < 0.2;
+    const lease = leased ? { ttlSeconds: 3 } : {};
+    const wanted = { spec, waitSeconds: 20, ...lease };
+    const sandbox = await caisson.sandboxes.create(wanted, { idempotencyKey: newId('request') });
+    this.known.push({ sandbox, file: null, destroyed: 'no', leased });
   }
 
   async #write(one: Known): Promise<void> {
@@ -101,8 +106,9 @@ export class StormClient {
       const { record } = await (await one.sandbox.refresh()).untilSettled();
       const what = `${when}: ${record.id} ${record.state} ${record.reason?.message ?? ''}`;
       if (one.destroyed === 'yes') expect(record.state, what).toBe('destroyed');
-      if (one.destroyed === 'no') expect(['ready', 'paused', 'failed'], what).toContain(record.state);
-      if (record.state !== 'ready') continue;
+      const ended = one.leased ? ['destroyed'] : [];
+      if (one.destroyed === 'no') expect(['ready', 'paused', 'failed', ...ended], what).toContain(record.state);
+      if (record.state !== 'ready' || one.leased) continue;
       expect((await one.sandbox.exec('echo here')).stdout, what).toBe('here\n');
       if (one.file !== null) expect(await one.sandbox.files.readText(path), what).toBe(one.file);
     }

@@ -1,3 +1,3 @@
 import { describeStorm } from './describe-storm.ts';
 
-describeStorm(900);
+describeStorm(Number(process.env.CAISSON_STORM_SECONDS ?? 900));

@@ -229,6 +229,19 @@ export function describeCredits(open: () => Store, raw: () => Promise<Database>)
       await agrees();
     });
 
+    test('a meter that a switch has not reached is due, until it is read', async () => {
+      const owner = await newOwner(100_000);
+      const { id } = await ready(owner);
+      const isDue = async () => (await open().credits.due(0, 1_000)).includes(id);
+      for (const on of [false, true]) {
+        expect(await isDue()).toBe(false);
+        await open().credits.switch(owner.tenant, on);
+        expect(await isDue()).toBe(true);
+        await open().credits.settle(id);
+      }
+      expect(await isDue()).toBe(false);
+    });
+
     test('a switch that meets many creates leaves nothing held', async () => {
       const owner = await newOwner(3_600 * 20);
       const creates = Array.from({ length: 10 }, () => make(owner));

@@ -26,6 +26,18 @@ export function describeQuotas(open: () => Store, raw: () => Promise<Database>):
       expect(await used(owner, null, 'cpus')).toBe(7.5);
     });
 
+    test('what the admins of a tenant make has an end, and what is there can still be changed', async () => {
+      const { tenant, project } = newOwner();
+      const { db, close } = await raw();
+      const many = Array.from({ length: 1_000 }, (_, n) => ({ tenant, name: `p${n}`, created_at: 1 }));
+      await db.insertInto('projects').values(many).execute();
+      await close();
+      await expect(open().tenants.setProject(tenant, project)).rejects.toMatchObject({ code: 'quota_exceeded' });
+      expect(await open().tenants.setProject(tenant, 'p7')).toMatchObject({ name: 'p7' });
+      await open().tenants.setPrincipal(tenant, 'ada', { role: 'viewer' });
+      await open().keys.requireRoom(tenant);
+    });
+
     test('a refusal says what, how much is used, how much may be, and who can change it', async () => {
       const owner = newOwner();
       await open().quotas.set(owner.tenant, 'web', { memoryMiB: 600 });

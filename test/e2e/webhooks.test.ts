@@ -7,6 +7,7 @@ import { Caisson, verifyWebhook } from '@caisson/sdk';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type Receiver, startReceiver } from '../events/receiver.ts';
 import { makeCertificates } from '../network/certificates.ts';
+import { slowness } from '../slowness.ts';
 import { type TestServer, testServer } from './server.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'caisson-hooks-'));
@@ -165,6 +166,26 @@ test('an answer without end, a torn connection and a wild head harm nobody', asy
   expect(await caisson.webhooks.test(id)).toMatchObject({ ok: false, status: null });
   receiver.answer = (_, response) => void response.socket?.end('HTTP/1.1 200 OK\r\nX: \u0000\r\n\r\n');
   expect(await caisson.webhooks.test(id)).toMatchObject({ ok: false, status: null });
+});
+
+test('a webhook that is replayed, rotated and removed at once delivers nothing any more', async () => {
+  const other = await startReceiver();
+  const { id } = await caisson.webhooks.add({ url: receiver.url });
+  const after = (await caisson.webhooks.get(id)).position;
+  const again = () => caisson.webhooks.replay(id, after);
+  const all = [again(), again(), caisson.webhooks.rotate(id), again(), caisson.webhooks.remove(id), again(), again()];
+  const outcomes = await Promise.allSettled(all);
+  const codes = outcomes.flatMap((one) => (one.status === 'rejected' ? [one.reason.code] : []));
+  expect(codes.filter((code) => code !== 'webhook_not_found')).toEqual([]);
+  await expect(caisson.webhooks.get(id)).rejects.toMatchObject({ code: 'webhook_not_found' });
+  const { id: stays } = await caisson.webhooks.add({ url: other.url });
+  await Promise.all([1, 2, 3].map(() => caisson.webhooks.replay(stays, after)));
+  const sandbox = await caisson.sandboxes.create();
+  const own = () =>
+    other.deliveries.filter(({ event }) => event.subject === sandbox.id).map(({ event }) => event.sequence);
+  await expect.poll(own, { timeout: 10_000 * slowness }).toEqual([1, 2, 3]);
+  expect(receiver.deliveries).toEqual([]);
+  await other.close();
 });
 
 test('what is refused again and again is given up with its reason, and comes again with a replay', async () => {

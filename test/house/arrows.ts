@@ -81,7 +81,7 @@ export const serverArrows: Record<string, readonly string[]> = {
   credits: ['store', 'tenancy', 'events'],
   leases: ['store'],
   events: ['store'],
-  webhooks: ['events', 'network', 'store', 'tenancy', 'telemetry'],
+  webhooks: ['events', 'network', 'store', 'tenancy', 'telemetry', 'turns'],
   profiles: ['documents'],
   telemetry: [],
   documents: [],

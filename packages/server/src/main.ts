@@ -45,6 +45,8 @@ export interface RunningServer {
   readonly previewAddresses: readonly string[];
   /** Resolves when everything that an earlier server left unfinished has been taken up once. */
   readonly ready: Promise<void>;
+  /** Everything behind it, for a program that runs a server within itself. */
+  readonly plane: ControlPlane;
   close(): Promise<void>;
 }
 
@@ -124,6 +126,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       addresses,
       previewAddresses,
       ready,
+      plane,
       close: () => {
         closing ??= close();
         return closing;

@@ -7,18 +7,21 @@ export interface PresentLease {
   readonly begunAt: number;
 }
 
+/** No lease ends later: beyond it there are no more times that everybody can read, and no record that has one. */
+const farthest = Date.UTC(9999, 0, 1);
+
 /** Where a lease ends that is extended by so long: later than before, and never beyond its maximum. */
 export function extendedEnd(lease: PresentLease, seconds: number): number {
   const { terms, begunAt } = lease;
   if (lease.expiresAt === null) throw new CaissonError(terms.ttlSeconds === null ? 'lease_endless' : 'lease_ended');
   const end = lease.expiresAt + seconds * 1000;
-  const latest = latestEnd(terms, begunAt);
-  if (latest === null || end <= latest) return end;
+  const latest = Math.min(latestEnd(terms, begunAt) ?? farthest, farthest);
+  if (end <= latest) return end;
   const maxExpiresAt = new Date(latest).toISOString();
   const most = Math.max(0, Math.floor((latest - lease.expiresAt) / 1000));
   throw new CaissonError(
     'lease_max_reached',
-    `its lease ends at ${maxExpiresAt} at the latest, ${terms.maxTtlSeconds} s after it began; ${most} s more are possible`,
+    `its lease ends at ${maxExpiresAt} at the latest; ${most} s more are possible`,
     { context: { maxTtlSeconds: terms.maxTtlSeconds, maxExpiresAt, possibleSeconds: most } },
   );
 }

@@ -34,6 +34,13 @@ test('no lease is longer than its profile allows, and no extension goes beyond',
   );
 });
 
+test('a lease without a maximum cannot be extended beyond every calendar', () => {
+  const terms = leaseTerms({ name: 'p', version: 1, lineage: [], lease: { ttlSeconds: 60 } }, {});
+  const late = Date.UTC(9998, 11, 31);
+  expect(() => extendedEnd({ terms, expiresAt: late, begunAt: 0 }, 31_536_000)).toThrow(/at the latest/);
+  expect(extendedEnd({ terms, expiresAt: late, begunAt: 0 }, 60)).toBe(late + 60_000);
+});
+
 test('a warning comes within the lease, and at most five minutes before its end', () => {
   fc.assert(
     fc.property(seconds, (ttl) => {

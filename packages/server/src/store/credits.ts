@@ -8,12 +8,14 @@ import {
   maxCreditMicros,
 } from '@caisson/contract';
 import { sql } from 'kysely';
-import { isSwitchedOff, switchCredits } from './credits-switch.ts';
+import { isSwitchedOff, offPrefix, switchCredits } from './credits-switch.ts';
 import type { Database, Queries } from './database.ts';
 import { retryDeadlocks } from './database-errors.ts';
 import { move, wayOf } from './ledger.ts';
 import { heldMeter, type Reading, ratesOf, readMeter } from './meters.ts';
 import { isoTime } from './sandbox-row.ts';
+
+const isMisfit = sql<boolean>`(hold_ms = 0) <> (exists (select 1 from meta where key = ${sql.lit(offPrefix)} || meters.tenant))`;
 
 export interface Grant {
   readonly tenant: string;
@@ -132,14 +134,17 @@ export class CreditStore {
     }));
   }
 
-  /** Meters that run and cost something: not read since a time, or low on what is held for them. */
+  /**
+   * Meters that run and cost something: not read since a time, low on what is held for them, or not yet as their tenant
+   * was switched, because a server ended in between.
+   */
   async due(before: number, limit: number, after = ''): Promise<Id<'sandbox'>[]> {
     const rows = await this.#database.db
       .selectFrom('meters')
       .select('sandbox')
       .where('ended_at', 'is', null)
       .where('sandbox', '>', after)
-      .where((eb) => eb.or([eb('since', '<', before), eb('told_low', '=', 1)]))
+      .where((eb) => eb.or([eb('since', '<', before), eb('told_low', '=', 1), isMisfit]))
       .where((eb) =>
         eb.or(
           (['running', 'paused', 'stopped'] as const).map((phase) =>

@@ -1,6 +1,7 @@
 import type { ActorType, ApiKey, Id, Owner, Role, Scope } from '@caisson/contract';
 import type { Selectable } from 'kysely';
 import type { Database } from './database.ts';
+import { refuseAboveMost } from './most-rows.ts';
 import { isoTime } from './sandbox-row.ts';
 import type { ApiKeyTable } from './schema.ts';
 
@@ -26,6 +27,11 @@ export class KeyStore {
 
   constructor(database: Database) {
     this.#database = database;
+  }
+
+  /** Throws when the tenant has as many keys as it may have. */
+  async requireRoom(tenant: string): Promise<void> {
+    await refuseAboveMost(this.#database.db, 'api_keys', tenant);
   }
 
   async create(key: NewKey): Promise<ApiKey> {

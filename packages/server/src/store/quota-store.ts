@@ -1,10 +1,12 @@
-import { type CaissonEvent, type Quota, type QuotaLimits, quotaResources } from '@caisson/contract';
+import { CaissonError, type CaissonEvent, type Quota, type QuotaLimits, quotaResources } from '@caisson/contract';
 import { sql } from 'kysely';
 import { countBuilds } from './build-quota.ts';
 import type { Database, Queries } from './database.ts';
 import { retryDeadlocks } from './database-errors.ts';
 import type { EventListener, EventLog } from './events.ts';
 import { type Amounts, countedColumns, countedResources, fromUnits, type QuotaRow, toUnits } from './quotas.ts';
+
+const maxProjects = 1_000;
 
 /** Quotas as they are set, shown and put right. Counting is in `quotas.ts`. */
 export class QuotaStore {
@@ -21,6 +23,13 @@ export class QuotaStore {
   /** Changes the named limits of a tenant (`project` null) or of one of its projects; null takes a limit away. */
   async set(tenant: string, project: string | null, limits: QuotaLimits): Promise<Quota> {
     const key = { tenant, project: project ?? '' };
+    // It waits for every writer: one for each of countless names would hold up everybody.
+    if (
+      project !== null &&
+      (await this.projects(tenant)).length >= maxProjects &&
+      !(await find(this.#database.db, key))
+    )
+      throw new CaissonError('quota_exceeded', `a tenant has quotas for at most ${maxProjects} projects`);
     await retryDeadlocks(() =>
       this.#database.db.transaction().execute(async (tx) => {
         await this.#standStill(tx);

@@ -9,6 +9,7 @@ import {
 } from '@caisson/contract';
 import type { Selectable } from 'kysely';
 import type { Database } from './database.ts';
+import { refuseAboveMost } from './most-rows.ts';
 import { isoTime } from './sandbox-row.ts';
 import type { Schema } from './schema.ts';
 import type { TenantTable } from './tenancy-schema.ts';
@@ -92,7 +93,10 @@ export class TenantStore {
   }
 
   async setProject(tenant: string, name: string): Promise<ProjectRecord> {
-    const row = await this.#database.db
+    const { db } = this.#database;
+    const present = db.selectFrom('projects').select('name').where('tenant', '=', tenant).where('name', '=', name);
+    if (!(await present.executeTakeFirst())) await refuseAboveMost(db, 'projects', tenant);
+    const row = await db
       .insertInto('projects')
       .values({ tenant, name, created_at: Date.now() })
       .onConflict((conflict) => conflict.columns(['tenant', 'name']).doUpdateSet({ name }))
@@ -117,6 +121,7 @@ export class TenantStore {
     name: string,
     change: { readonly type?: ActorType | undefined; readonly role?: Role | undefined },
   ): Promise<PrincipalRecord> {
+    if (!(await this.principal(tenant, name))) await refuseAboveMost(this.#database.db, 'principals', tenant);
     const { type, role } = change;
     const set = { ...(type === undefined ? {} : { kind: type }), ...(role === undefined ? {} : { role }) };
     const row = await this.#database.db

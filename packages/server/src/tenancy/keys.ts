@@ -53,6 +53,7 @@ export class Keys {
     const known = await this.#store.tenants.principal(tenant, principal);
     if (known && scopeWithin(request.scope, known.role) !== request.scope)
       throw new CaissonError('scope_missing', `keys of ${principal} have at most the scope ${roles[known.role]}`);
+    await this.#store.keys.requireRoom(request.owner.tenant);
     await this.#store.tenants.know(request.owner, request.actor);
     try {
       const key = await this.#store.keys.create({

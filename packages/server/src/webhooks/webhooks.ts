@@ -13,6 +13,7 @@ import { isoTime } from '../store/sandbox-row.ts';
 import type { Store } from '../store/store.ts';
 import type { StoredWebhook } from '../store/webhooks.ts';
 import { type Caller, canSee, projectOf } from '../tenancy/caller.ts';
+import { Turns } from '../turns/turns.ts';
 import { type Deliveries, sealedUnder } from './deliveries.ts';
 import type { Reach } from './reach.ts';
 import { newWebhookSecret } from './signature.ts';
@@ -30,9 +31,15 @@ export interface WebhooksContext {
 
 type WithSecret = Webhook & { readonly secret: string };
 
-/** What can be asked about webhooks. Every method takes the caller and checks the owner. */
+/**
+ * What can be asked about webhooks. Every method takes the caller and checks the owner.
+ *
+ * Law: what begins or ends the deliveries of a webhook takes turns, and looks for it again when its turn has come. So there
+ * is one pump for each that is there, and none for one that was removed.
+ */
 export class Webhooks {
   readonly #context: WebhooksContext;
+  readonly #turns = new Turns();
 
   constructor(context: WebhooksContext) {
     this.#context = context;
@@ -48,12 +55,14 @@ export class Webhooks {
     const secret = newWebhookSecret();
     const { url, description = null, types = null, labels = {}, after = end } = request;
     const sealed = vault.seal(secret, sealedUnder({ id, tenant, project }));
-    const webhook = await store.webhooks.add(
-      { id, tenant, project, principal, url, description, types, labels, sealed },
-      Math.min(after, end),
-    );
-    deliveries.begin(webhook);
-    return { ...(await this.#shown(webhook)), secret };
+    return this.#inTurn(id, async () => {
+      const webhook = await store.webhooks.add(
+        { id, tenant, project, principal, url, description, types, labels, sealed },
+        Math.min(after, end),
+      );
+      deliveries.begin(webhook);
+      return { ...(await this.#shown(webhook)), secret };
+    });
   }
 
   async list(caller: Caller, project?: string): Promise<Webhook[]> {
@@ -68,39 +77,49 @@ export class Webhooks {
   }
 
   async remove(caller: Caller, id: string): Promise<Webhook> {
-    const webhook = await this.#own(caller, id);
-    const shown = await this.#shown(webhook);
-    await this.#context.deliveries.end(webhook.id);
-    await this.#context.store.webhooks.remove(webhook.id);
-    return shown;
+    return this.#inTurn(id, async () => {
+      const webhook = await this.#own(caller, id);
+      const shown = await this.#shown(webhook);
+      await this.#context.deliveries.end(webhook.id);
+      await this.#context.store.webhooks.remove(webhook.id);
+      return shown;
+    });
   }
 
   /** The old one signs too for a day, so that receivers need not change at the same moment. */
   async rotate(caller: Caller, id: string): Promise<WithSecret> {
     const { store, vault, deliveries } = this.#context;
-    const webhook = await this.#own(caller, id);
-    const secret = newWebhookSecret();
-    const old = { sealed: webhook.sealed, until: Date.now() + overlapMs };
-    const rotated = await store.webhooks.rotate(webhook.id, vault.seal(secret, sealedUnder(webhook)), old);
-    if (!rotated) throw new CaissonError('state_changed', `somebody else changed ${id} at the same time`);
-    await deliveries.end(webhook.id);
-    deliveries.begin(rotated);
-    return { ...(await this.#shown(rotated)), secret };
+    return this.#inTurn(id, async () => {
+      const webhook = await this.#own(caller, id);
+      const secret = newWebhookSecret();
+      const old = { sealed: webhook.sealed, until: Date.now() + overlapMs };
+      const rotated = await store.webhooks.rotate(webhook.id, vault.seal(secret, sealedUnder(webhook)), old);
+      if (!rotated) throw new CaissonError('state_changed', `somebody else changed ${id} at the same time`);
+      await deliveries.end(webhook.id);
+      deliveries.begin(rotated);
+      return { ...(await this.#shown(rotated)), secret };
+    });
   }
 
   async replay(caller: Caller, id: string, after: number): Promise<Webhook> {
     const { store, deliveries } = this.#context;
-    const webhook = await this.#own(caller, id);
-    const end = await store.events.end();
-    if (after > end)
-      throw new CaissonError('request_invalid', `the log ends at ${end}: there is nothing after ${after}`);
-    await deliveries.end(webhook.id);
-    try {
-      await store.sinks.rewind(webhook.id, after);
-    } finally {
-      deliveries.begin(webhook);
-    }
-    return this.#shown(webhook);
+    return this.#inTurn(id, async () => {
+      const webhook = await this.#own(caller, id);
+      const end = await store.events.end();
+      if (after > end)
+        throw new CaissonError('request_invalid', `the log ends at ${end}: there is nothing after ${after}`);
+      await deliveries.end(webhook.id);
+      try {
+        await store.sinks.rewind(webhook.id, after);
+      } finally {
+        deliveries.begin(webhook);
+      }
+      return this.#shown(webhook);
+    });
+  }
+
+  #inTurn<T>(id: string, work: () => Promise<T>): Promise<T> {
+    return this.#turns.take(id, new AbortController().signal, work);
   }
 
   /** One delivery beside all others: nothing is tried again, and no position changes. */
