@@ -135,14 +135,16 @@ static int output_end(struct slice params, uint16_t tag, int *ours) {
   return fds[1];
 }
 
-/* Stdin fits a pipe (64 KiB), so writing all of it before the program starts cannot block. */
+/*
+ * Stdin fits a pipe (64 KiB), so writing all of it before the program starts cannot block. Never /dev/null: a runtime gives
+ * its stdin to the root of the sandbox, and that one belongs to the whole machine.
+ */
 static int input_end(struct slice params) {
   struct slice given = message_bytes(params, CAISSON_TAG_HOST_SPAWN_STDIN);
-  if (given.size == 0) return open("/dev/null", O_RDONLY | O_CLOEXEC);
   int fds[2];
   if (pipe2(fds, O_CLOEXEC) != 0) return -1;
   fcntl(fds[1], F_SETFL, O_NONBLOCK);
-  ssize_t n = write(fds[1], given.at, given.size);
+  ssize_t n = given.size == 0 ? 0 : write(fds[1], given.at, given.size);
   close(fds[1]);
   if (n == (ssize_t)given.size) return fds[0];
   close(fds[0]);

@@ -94,6 +94,11 @@ describe('programs', () => {
     expect(await host.start(['/bin/true'])).toBeGreaterThan(1);
   });
 
+  test('what is given no input has an empty one of its own: runtimes give theirs away', async () => {
+    const { stdout } = await host.run(['/bin/sh', '-c', 'readlink /proc/self/fd/0; cat'], { env: { PATH: '/bin' } });
+    expect(stdout.toString()).toMatch(/^pipe:\[\d+\]\n$/);
+  });
+
   test('many at once are answered each', async () => {
     const results = await Promise.all(Array.from({ length: 100 }, (_, n) => host.run(['/bin/echo', `${n}`])));
     expect(results.map(({ stdout }) => Buffer.from(stdout).toString())).toEqual(
