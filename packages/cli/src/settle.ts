@@ -60,7 +60,8 @@ async function failedBuildOf(caisson: Caisson, { id, attempt }: Sandbox): Promis
   try {
     const { build } = await caisson.sandboxes.attempt(id, attempt);
     const found = build === null ? undefined : await caisson.builds.get(build);
-    return found?.state === 'failed' && found.error !== null ? found : undefined;
+    const isOver = found?.state === 'failed' || found?.state === 'cancelled';
+    return isOver && found.error !== null ? found : undefined;
   } catch {
     return undefined;
   }

@@ -9,6 +9,7 @@ test.each<[ErrorCode, string]>([
   ['registry_failed', 'image_unavailable'],
   ['unsupported-os', 'image_unavailable'],
   ['build_failed', 'build_failed'],
+  ['build_cancelled', 'build_failed'],
   ['disk_quota_exceeded', 'disk_full'],
   ['storage_full', 'storage_failed'],
   ['source_denied', 'source_failed'],

@@ -13,6 +13,7 @@ const reasonOf: Partial<Record<string, ReasonCode>> = {
   images_not_available: 'image_unavailable',
   registry_failed: 'image_unavailable',
   'unsupported-os': 'image_unavailable',
+  build_cancelled: 'build_failed',
   source_not_found: 'source_failed',
   source_denied: 'source_failed',
   source_unreachable: 'source_failed',
