@@ -65,9 +65,7 @@ function makeRoot(): void {
   if (existsSync(root)) return;
   const draft = mkdtempSync(join(tmpdir(), 'csn-trixie-'));
   const options = ['--mode=root', '--variant=minbase', '--include=docker.io,containerd,runc,ca-certificates,iptables'];
-  execFileSync('mmdebstrap', [...options, 'trixie', join(draft, 'root'), 'http://deb.debian.org/debian'], {
-    stdio: 'ignore',
-  });
+  execFileSync('mmdebstrap', [...options, 'trixie', join(draft, 'root')], { stdio: 'ignore' });
   renameSync(join(draft, 'root'), root);
   rmSync(draft, { recursive: true });
 }
