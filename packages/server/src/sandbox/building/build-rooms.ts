@@ -94,7 +94,7 @@ export class BuildRooms implements StepRooms {
       );
       const isConnected = request.rules.mode !== 'off';
       await withDeadline('launching a build room', deadlines.launchMs, signal, async (inner) => {
-        const trusting = isConnected && authority !== undefined ? authority : undefined;
+        const trusting = isConnected ? authority : undefined;
         const outward = { ...(isConnected ? proxyEnv : {}), ...(trusting === undefined ? {} : trustEnvironment()) };
         const env = { ...outward, ...request.env };
         const labels = roomLabels(installation);

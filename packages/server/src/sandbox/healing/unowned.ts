@@ -1,3 +1,4 @@
+import type { Sandbox } from '@caisson/contract';
 import type { Driver, InstanceKey, ListedInstance, Listing } from '../../drivers/driver.ts';
 import { end, haltOrEnd } from '../end.ts';
 import type { Runner } from '../runner.ts';
@@ -62,7 +63,8 @@ export class Unowned {
       return this.#report(driver, name, 'an instance of another installation', pass);
     }
     await this.#runner.whileIdle(key.sandbox, async () => {
-      if (await this.#work.store.sandboxes.get(key.sandbox)) return this.#endUnwanted(driver, key, pass);
+      const record = await this.#work.store.sandboxes.get(key.sandbox);
+      if (record) return this.#endUnwanted(driver, key, record, pass);
       if (isRoom(labels)) {
         pass.rooms.add(key.sandbox);
         return this.#end(driver, key, 'unwanted', 'a room that an earlier server left', pass);
@@ -93,9 +95,8 @@ export class Unowned {
     await pass.log.tell({ kind: 'unowned', sandbox, driver: driver.name, found: told, did: 'reported' });
   }
 
-  async #endUnwanted(driver: Driver, key: InstanceKey, pass: UnownedPass): Promise<void> {
-    const sandbox = await this.#work.store.sandboxes.get(key.sandbox);
-    if (!sandbox || isWanted(sandbox, key, driver.name)) return;
+  async #endUnwanted(driver: Driver, key: InstanceKey, sandbox: Sandbox, pass: UnownedPass): Promise<void> {
+    if (isWanted(sandbox, key, driver.name)) return;
     const isItsOwn = sandbox.driver === driver.name && sandbox.incarnation === key.incarnation;
     const isCurrent = isItsOwn && sandbox.state !== 'destroyed';
     const how = isCurrent ? () => haltOrEnd(this.#work, key, sandbox, pass.signal) : undefined;
