@@ -1,29 +1,29 @@
 import { Agent, type IncomingMessage, type RequestOptions, request } from 'node:http';
+import { Exchanges } from './exchange.ts';
 
 /** Requests over connections that stay open, to an address or a unix socket: what is measured is the answer. */
 export class Connection {
   readonly #agent = new Agent({ keepAlive: true });
   readonly #to: RequestOptions;
+  readonly #exchanges: Exchanges;
 
   constructor(to: { readonly url: string } | { readonly socketPath: string }) {
     if ('url' in to) {
       const { hostname, port } = new URL(to.url);
       this.#to = { hostname, port };
+      this.#exchanges = new Exchanges({ host: hostname, port: Number(port) });
     } else {
       this.#to = { socketPath: to.socketPath };
+      this.#exchanges = new Exchanges({ path: to.socketPath });
     }
   }
 
   /** The answer as JSON; one that is no success throws. */
   async json<T>(method: string, path: string, body?: object): Promise<T> {
-    const content = body === undefined ? undefined : JSON.stringify(body);
-    const headers = content === undefined ? {} : { 'content-type': 'application/json' };
-    const answer = await this.open(method, path, headers, content);
-    const chunks: Buffer[] = [];
-    for await (const chunk of answer) chunks.push(chunk as Buffer);
-    const text = Buffer.concat(chunks).toString();
+    const answer = await this.#exchanges.send(method, path, body === undefined ? undefined : JSON.stringify(body));
+    if (answer.status >= 400) throw new Error(`${method} ${path}: ${answer.status} ${answer.body.slice(0, 500)}`);
     // Docker answers a stream of its own form to some of them, and nothing to others.
-    return (answer.headers['content-type']?.includes('json') === true ? JSON.parse(text) : text) as T;
+    return (answer.type.includes('json') ? JSON.parse(answer.body) : answer.body) as T;
   }
 
   /** The answer whose body is still to come. */
@@ -55,5 +55,6 @@ export class Connection {
 
   close(): void {
     this.#agent.destroy();
+    this.#exchanges.close();
   }
 }

@@ -282,6 +282,24 @@ test('when the rules change, what they refuse is closed and the rest goes on', a
   await expect.poll(() => stays.heard().toString()).toMatch(/again$/);
 });
 
+test('whoever gets it from somebody else has their own rules, for what is open and for what comes', async () => {
+  const world = await open();
+  const port = await listen(createServer((socket) => socket.on('data', (piece) => socket.write(piece))));
+  const before = await connectTo(world, `evil.com:${port}`);
+  before.socket.write('\x01hello');
+  await expect.poll(() => /hello$/.test(before.heard().toString())).toBe(true);
+  await world.handOver({ mode: 'allowlist', allow: ['example.com'] });
+  await before.closed;
+  await expect.poll(() => world.gates.openConnections(world.sandbox)).toBe(0);
+  // Nothing is open now, and so nothing is read before somebody comes.
+  await world.handOver({ allow: ['evil.com'] });
+  await connectTo(world, `example.com:${port}`);
+  expect(world.decision()).toMatchObject({ host: 'example.com', verdict: 'refused' });
+  const after = await connectTo(world, `evil.com:${port}`);
+  after.socket.write('\x01hello');
+  await expect.poll(() => /hello$/.test(after.heard().toString())).toBe(true);
+});
+
 test('rules that cannot be read any more close everything', async () => {
   const world = await open();
   const { port } = await listener();

@@ -128,6 +128,12 @@ export class EgressWorld {
     await this.gates.rulesChanged(this.sandbox);
   }
 
+  /** As `change`, with another owner. */
+  async handOver(rules: Partial<NetworkRules>): Promise<void> {
+    this.rules = this.rules && { ...this.rules, ...rules };
+    await this.gates.handedOver(this.sandbox);
+  }
+
   async close(): Promise<void> {
     await this.gates.close();
     for (const socket of this.#sockets) socket.destroy();

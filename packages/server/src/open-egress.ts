@@ -54,7 +54,8 @@ export function openEgress(
     const sandbox = subject as Id<'sandbox'>;
     if (ended.has(type)) gates.forget(sandbox);
     // Whose it is has changed, or it has a record again. Until its rules are read again nothing new passes.
-    if (type === 'caisson.sandbox.claimed' || data.from === null) void gates.rulesChanged(sandbox).catch(() => {});
+    if (type === 'caisson.sandbox.claimed') void gates.handedOver(sandbox).catch(() => {});
+    else if (data.from === null) void gates.rulesChanged(sandbox).catch(() => {});
   });
   const close = async () => {
     forgetting();

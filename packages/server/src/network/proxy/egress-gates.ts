@@ -68,6 +68,11 @@ export class EgressGates {
     await this.#open(present);
   }
 
+  /** A sandbox that was made ahead has its owner. It was made with the rules that it has, so its doors are as they shall be. */
+  async handedOver(sandbox: Id<'sandbox'>): Promise<void> {
+    await this.#gates.get(sandbox)?.gate.handedOver();
+  }
+
   /** Looks after the guests of these that an earlier server left: what they were told of the proxy went with it. */
   async adopted(sandboxes: Iterable<Id<'sandbox'>>): Promise<void> {
     for (const sandbox of sandboxes) {

@@ -115,11 +115,23 @@ export class Gate {
     }
   }
 
-  /** Reads the rules again and ends what they refuse. */
-  async rulesChanged(): Promise<Standing | undefined> {
+  /** The rules may be others from here on: they are read again when somebody asks. */
+  #forgetRules(): void {
     this.#generation += 1;
     this.#standing = undefined;
     this.#reading = undefined;
+  }
+
+  /** It is somebody else's now. As a rule nothing is open, and then there is nothing to read rules for yet. */
+  async handedOver(): Promise<void> {
+    if (this.clients.size > 0 || this.#passages.size > 0) return void (await this.rulesChanged());
+    this.#forgetRules();
+    this.pool.keepOnly(() => false);
+  }
+
+  /** Reads the rules again and ends what they refuse. */
+  async rulesChanged(): Promise<Standing | undefined> {
+    this.#forgetRules();
     const standing = await this.standing();
     const rules = standing?.rules;
     this.pool.keepOnly((target, address) => rules?.decideAddress(target, address).allowed === true);
