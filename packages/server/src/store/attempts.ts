@@ -91,15 +91,13 @@ function planColumns({ planDigest, plan, build, fromImage, sources }: AttemptPla
   };
 }
 
-/** Somebody took over what was made ahead: the inputs are theirs, and stand for the same blueprint. */
+/** Somebody took over what was made ahead: the inputs are theirs, and the blueprint that they stand for is the same. */
 export async function replaceInputs(tx: Queries, id: string, attempt: NewAttempt, tenant: string): Promise<void> {
   await updateInputs(tx, {
     id,
     tenant,
     spec: JSON.stringify(attempt.spec),
     resolvedSpec: JSON.stringify(attempt.resolvedSpec),
-    blueprint: JSON.stringify(attempt.blueprint),
-    digest: attempt.blueprintDigest,
     route: attempt.route ? JSON.stringify({ ...attempt.route, claimed: true }) : null,
   });
 }
@@ -109,20 +107,16 @@ interface Inputs {
   readonly tenant: string;
   readonly spec: string;
   readonly resolvedSpec: string;
-  readonly blueprint: string;
-  readonly digest: string;
   readonly route: string | null;
 }
 
-const updateInputs = statement((queries, { id, tenant, spec, resolvedSpec, blueprint, digest, route }: Inputs) =>
+const updateInputs = statement((queries, { id, tenant, spec, resolvedSpec, route }: Inputs) =>
   queries
     .updateTable('attempts')
     .set((eb) => ({
       tenant,
       spec,
       resolved_spec: resolvedSpec,
-      blueprint,
-      blueprint_digest: digest,
       // Without one of its own, what was decided when it was made ahead stays.
       route: eb.fn.coalesce(eb.val(route), 'route'),
     }))
