@@ -1,0 +1,26 @@
+import type { NetworkRules, Owner, WorkspaceBlueprint } from '@caisson/contract';
+import type { GuestClient } from '@caisson/guest';
+import type { Driver, InstanceKey } from '../../drivers/driver.ts';
+
+/** Who needs git, for what. */
+export interface RoomRequest {
+  /** What the sandbox begins from: the room is of the same, where it has to be made. */
+  readonly os: WorkspaceBlueprint['target']['os'];
+  /** It was found out that what the sandbox begins from has no git. */
+  readonly lacksGit?: boolean | undefined;
+  readonly owner: Owner;
+  /** What the sandbox may reach. What has to be fetched for a room is fetched by these. */
+  readonly rules: NetworkRules;
+  readonly progress: (line: string) => void;
+  readonly signal: AbortSignal;
+}
+
+/** A sandbox with git in it and no way out, for one piece of work. */
+export type Rooms = <T>(request: RoomRequest, work: (guest: GuestClient) => Promise<T>) => Promise<T>;
+
+/** One way to such a sandbox. */
+export interface RoomKind {
+  readonly driver: Driver;
+  open(key: InstanceKey, request: RoomRequest): Promise<GuestClient>;
+  close(key: InstanceKey, signal: AbortSignal): Promise<void>;
+}
