@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createWriteStream, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
 import { Caisson, type SandboxHandle } from '@caisson/sdk';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { skip } from '../conformance/skips.ts';
@@ -20,6 +21,7 @@ const login = 'x-access-token:engine-room-token-77e0';
 const certificates = makeCertificates(address);
 const waitSeconds = 600;
 const never = new AbortController().signal;
+const patience = { timeout: 120_000 * slowness, interval: 100 };
 const bookworm = { family: 'debian', release: 'bookworm' };
 
 /** A server that has a container engine and nothing else: git runs in a container of it. */
@@ -83,13 +85,18 @@ describe('on an engine alone', { timeout: 600_000 * slowness }, () => {
   }
 
   const openSource = (name: string) => ({ kind: 'git', url: `http://${host}:${git.httpPort}/${name}` });
-  const specOf = (last: string) => ({
+  const specOf = (last: string, ref?: string) => ({
     os: bookworm,
-    source: { kind: 'git', url: `https://${host}:${git.httpsPort}/app`, authRef: 'app', submodules: true },
+    source: { kind: 'git', url: `https://${host}:${git.httpsPort}/app`, authRef: 'app', submodules: true, ref },
     inputs: [{ purpose: 'dotfiles', ...openSource('dotfiles') }],
     customization: { dotfilesManager: 'copy' },
     setup: `${last} > out.txt`,
   });
+  /** Refs are packs too for a server that holds them: a whole commit need not be asked for. */
+  const heldSpec = (last: string) => {
+    const { inputs: _, ...rest } = specOf(last, git.git('app', 'rev-parse', 'HEAD'));
+    return rest;
+  };
   const create = (spec: object) => caisson.sandboxes.create({ spec: spec as never, waitSeconds });
   const sh = async (sandbox: SandboxHandle, line: string) => {
     const { stdout, stderr } = await sandbox.exec(['/bin/sh', '-c', line]);
@@ -130,4 +137,94 @@ describe('on an engine alone', { timeout: 600_000 * slowness }, () => {
     await caisson.snapshots.delete(snapshot.id);
     await Promise.all([sandbox.destroy(), changed.destroy()]);
   });
+
+  test('an image that has git is the room itself', async () => {
+    const { id, record } = await create({ os: bookworm, source: { kind: 'none' }, packages: ['git'] });
+    const { build } = await caisson.sandboxes.attempt(id, record.attempt ?? '');
+    const { image } = await caisson.builds.get(build ?? '');
+    const reference = await saved(`localhost/caisson/image:${image?.replace(':', '-')}`);
+    await caisson.sandboxes.destroy(id);
+    const spec = { os: { family: 'image', reference }, source: openSource('open'), setup: 'echo three > out.txt' };
+    const sandbox = await create({ ...spec, runtime: { network: { mode: 'allowlist', allow: [host] } } });
+    expect(await sh(sandbox, 'cd /workspace/repo && cat a.txt out.txt && git status --porcelain')).toBe(
+      'open\nthree\n?? out.txt',
+    );
+    expect(await logOf(sandbox)).not.toContain('making a room');
+    await sandbox.destroy();
+  });
+
+  test('for an image without git another room is made, where its rules let it be', async () => {
+    const reference = await saved('localhost/tools:latest');
+    const spec = { os: { family: 'image', reference }, source: openSource('open'), setup: 'echo four > out.txt' };
+    const sandbox = await create(spec);
+    expect(await sh(sandbox, 'cd /workspace/repo && cat a.txt out.txt')).toBe('open\nfour');
+    await sandbox.destroy();
+    // Without setup it is brought at launch, into a sandbox that has no git either.
+    const { setup: _, ...plain } = spec;
+    const launched = await create({ ...plain, os: { family: 'image', reference: 'localhost/tools:latest' } });
+    expect(await sh(launched, 'cd /workspace/repo && cat a.txt && ls -A')).toBe('open\n.git\na.txt');
+    await launched.destroy();
+
+    const closed = { runtime: { network: { mode: 'allowlist', allow: [host] } } };
+    const first = `the repository http://${host}:${git.httpPort}/open: there is no git in the image to unpack it with`;
+    for (const one of [spec, plain]) {
+      const failed = await create({ ...one, ...closed }).catch((error) => error);
+      expect(failed).toMatchObject({ code: 'build_failed', message: expect.stringContaining(first) });
+      await caisson.sandboxes.destroy(String(failed.context.sandbox));
+    }
+    expect(await rooms()).toEqual([]);
+  });
+
+  test('a room that a killed server left is removed by the next, which goes on', async () => {
+    git.isHeld = true;
+    const made = await caisson.sandboxes.create({ spec: heldSpec('echo five') as never, waitSeconds: 0 });
+    const left = await held();
+    expect(left).toHaveLength(1);
+    await server.kill();
+    expect(await rooms()).toEqual(left);
+    git.isHeld = false;
+    await serve();
+    const sandbox = await caisson.sandboxes.get(made.id);
+    await expect.poll(async () => (await sandbox.refresh()).state, patience).toBe('ready');
+    expect(await sh(sandbox, 'cd /workspace/repo && cat out.txt lib/inner/inner.txt && git status --porcelain')).toBe(
+      'five\ninner',
+    );
+    await expect.poll(rooms, patience).toEqual([]);
+    await sandbox.destroy();
+  });
+
+  test('an engine that dies below a room is told with the name of the source', async () => {
+    git.isHeld = true;
+    const creating = create(heldSpec('echo six')).catch((error) => error);
+    await held();
+    await engine.kill();
+    const failed = await creating;
+    expect(failed).toMatchObject({
+      code: expect.stringMatching(/^(driver_|guest_|instance_)/),
+      message: expect.stringContaining(`the repository https://${host}:${git.httpsPort}/app: `),
+    });
+    git.isHeld = false;
+    await engine.start();
+    await expect.poll(rooms, patience).toEqual([]);
+    await caisson.sandboxes.destroy(String(failed.context.sandbox));
+    // Its circuit may be open for a while.
+    const again = () => create(heldSpec('echo six')).then((sandbox) => sh(sandbox, 'cat /workspace/repo/out.txt'));
+    await expect.poll(() => again().catch((error) => error.code), patience).toBe('six');
+  });
+
+  /** An image of the engine as a file of this machine. */
+  async function saved(tag: string): Promise<string> {
+    const file = join(folder, `${tag.replace(/[/:]/g, '-')}.tar`);
+    const archive = await engine.engine.download(`/images/${encodeURIComponent(tag)}/get`, { signal: never });
+    await pipeline(archive, createWriteStream(file));
+    return `docker-archive:${file}`;
+  }
+
+  /** The rooms, once git has been asked for a pack and does not give it. */
+  async function held(): Promise<string[]> {
+    const asked = () => git.seen.filter((line) => line.startsWith('POST')).length;
+    const before = asked();
+    await expect.poll(asked, patience).toBeGreaterThan(before);
+    return rooms();
+  }
 });

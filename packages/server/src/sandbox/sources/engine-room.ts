@@ -8,7 +8,7 @@ import { roomLabels } from '../healing/instance-labels.ts';
 import { withHostDefaults } from '../host-defaults.ts';
 import type { WorkContext } from '../work-context.ts';
 import type { GitImages } from './git-images.ts';
-import type { RoomKind, RoomRequest } from './rooms.ts';
+import { makeRoomRoot, type RoomKind, type RoomRequest } from './rooms.ts';
 import { hasGit, noGit } from './run-inside.ts';
 
 /** What is unpacked in there is brought to it: it has no way out, whatever the sandbox has. */
@@ -64,8 +64,7 @@ export function engineRoom({ work, driver, backendImages, gitImages }: EngineRoo
       await driver.create({ key, owner: systemOwner, labels, blueprint, image: from, resources, env }, inner);
       const guest = await driver.guest?.(key, inner);
       if (!guest) throw new CaissonError('guest_unreachable');
-      await guest.files.mkdir('/workspace', { user: 'root', parents: true, signal: inner });
-      await guest.files.chmod('/workspace', 0o777, { user: 'root', signal: inner });
+      await makeRoomRoot(guest, inner);
       return guest;
     });
   }

@@ -6,7 +6,7 @@ import type { Filesystems } from '../filesystems.ts';
 import { roomLabels } from '../healing/instance-labels.ts';
 import { withHostDefaults } from '../host-defaults.ts';
 import type { WorkContext } from '../work-context.ts';
-import type { RoomKind } from './rooms.ts';
+import { makeRoomRoot, type RoomKind } from './rooms.ts';
 
 /** The machine's own programs, git among them, and no way out: what is unpacked in there is brought to it. */
 const blueprint = normalize({ source: { kind: 'none' }, os: 'host', runtime: { network: { mode: 'off' } } }, true);
@@ -38,7 +38,7 @@ export function hostRoom(
         await driver.create({ key, owner: systemOwner, labels, blueprint, rootfs, resources, env }, inner);
         const guest = await driver.guest?.(key, inner);
         if (!guest) throw new CaissonError('guest_unreachable');
-        await guest.files.chmod('/workspace', 0o777, { user: 'root', signal: inner });
+        await makeRoomRoot(guest, inner);
         return guest;
       });
     },

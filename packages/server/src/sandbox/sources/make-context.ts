@@ -11,13 +11,10 @@ import { isContent } from './contents.ts';
 import { placeRepository } from './place-repository.ts';
 import { placeSubmodules } from './place-submodules.ts';
 import { remotesOf } from './remotes.ts';
-import type { RoomRequest } from './rooms.ts';
+import { type RoomRequest, roomFolder } from './rooms.ts';
 import { mustRun } from './run-inside.ts';
 import { type GitSource, isGit, type NamedSource, namedInputs, namedWorkspace, naming } from './source-name.ts';
 import type { SourcesOptions } from './sources.ts';
-
-/** In the room: one after the other, each where the one before was. */
-const roomFolder = '/workspace/source';
 
 /** What is brought before a build: at which commit or digest, and where its files go. */
 interface Wanted {

@@ -10,7 +10,7 @@ import { type Contents, isContent } from './contents.ts';
 import { type Checkout, type Placing, placeRepository } from './place-repository.ts';
 import { placeSubmodules } from './place-submodules.ts';
 import { type RemotesOptions, remotesOf } from './remotes.ts';
-import type { RoomRequest, Rooms } from './rooms.ts';
+import { type RoomRequest, type Rooms, roomFolder } from './rooms.ts';
 import { hasGit, noGit } from './run-inside.ts';
 import { type GitSource, isGit, type NamedSource, naming, type Source } from './source-name.ts';
 
@@ -28,7 +28,6 @@ export interface PlacerOptions extends RemotesOptions {
 
 type Input = Extract<Source, { purpose: string }>;
 
-const roomFolder = '/workspace/source';
 const megabyte = 1024 * 1024;
 
 /** Puts sources where they belong in one sandbox. Everything may be done again from its start. */

@@ -24,3 +24,15 @@ export interface RoomKind {
   open(key: InstanceKey, request: RoomRequest): Promise<GuestClient>;
   close(key: InstanceKey, signal: AbortSignal): Promise<void>;
 }
+
+/** Of no image: what somebody put into theirs is not in the way. */
+const roomRoot = '/caisson-room';
+/** Where git unpacks, one source after the other. */
+export const roomFolder = `${roomRoot}/source`;
+
+/** Gives `user` a place to make that folder in. */
+export async function makeRoomRoot({ files }: GuestClient, signal: AbortSignal): Promise<void> {
+  const asRoot = { user: 'root', signal } as const;
+  await files.mkdir(roomRoot, { ...asRoot, parents: true });
+  await files.chmod(roomRoot, 0o777, asRoot);
+}
