@@ -63,12 +63,12 @@ describe('on an engine alone', { timeout: 600_000 * slowness }, () => {
     if (missing !== undefined) skip(context, missing);
   });
 
-  async function serve(): Promise<void> {
+  async function serve(driver = 'docker', others: readonly string[] = []): Promise<void> {
     const open = [git.httpPort, git.httpsPort].flatMap((port) => ['--egress-open', `${address}:${port}`]);
     const more = ['--builder', 'buildkit', '--log-level', 'debug', '--docker-host', engine.host, ...open];
     server = await startServerProcess(data, {
-      drivers: ['docker'],
-      more: [...more, '--egress-roots', join(folder, 'roots.pem')],
+      drivers: [driver],
+      more: [...more, ...others, '--egress-roots', join(folder, 'roots.pem')],
       onOutput: (chunk) => {
         log += chunk;
       },
@@ -119,7 +119,7 @@ describe('on an engine alone', { timeout: 600_000 * slowness }, () => {
     const line = 'cd /workspace/repo && cat a.txt out.txt lib/inner/inner.txt && git status --porcelain';
     expect(await sh(sandbox, line)).toBe('private\none\ninner');
     expect(await sh(sandbox, 'cat ~/.vimrc; find /workspace /opt/caisson/inputs ! -user user')).toBe('set number');
-    expect(await logOf(sandbox)).toMatch(/making a room with git: \d+ packages done/);
+    expect(await logOf(sandbox)).toMatch(/making a room with git\nmaking a room with git: 2 packages done/);
     expect(await rooms()).toEqual([]);
     // The room is found again, and so is all of the image but its end.
     const changed = await create(specOf('echo two'));
@@ -191,6 +191,24 @@ describe('on an engine alone', { timeout: 600_000 * slowness }, () => {
     );
     await expect.poll(rooms, patience).toEqual([]);
     await sandbox.destroy();
+  });
+
+  test('Podman has rooms too, for images that are built elsewhere', async (context) => {
+    const none = whyNoEngine('podman');
+    if (none !== undefined) skip(context, none);
+    const podman = await startEngine('podman');
+    await server.stop();
+    await serve('podman', ['--podman-host', podman.host]);
+    try {
+      const sandbox = await create(specOf('echo seven'));
+      const line = 'cd /workspace/repo && cat out.txt lib/inner/inner.txt ~/.vimrc && git status --porcelain';
+      expect(await sh(sandbox, line)).toBe('seven\ninner\nset number');
+      await sandbox.destroy();
+    } finally {
+      await server.stop();
+      await podman.close();
+      await serve();
+    }
   });
 
   test('an engine that dies below a room is told with the name of the source', async () => {

@@ -9,6 +9,9 @@ import type { Plans } from '../plans.ts';
 import { wholePlan } from '../whole-plan.ts';
 import type { RoomRequest } from './rooms.ts';
 
+/** As a spec with a repository has them: one without any others finds the room's step, or leaves it to be found. */
+const packages = ['git', 'ca-certificates'];
+
 export interface GitImagesParts {
   readonly plans: Plans;
   readonly images: Images;
@@ -17,7 +20,7 @@ export interface GitImagesParts {
 }
 
 /**
- * Images with git and nothing else, for rooms. They are built as every image is, by the rules of whoever asks, and found
+ * Images with git and little else, for rooms. They are built as every image is, by the rules of whoever asks, and found
  * again as every image is; those who ask for one at the same time share the work.
  *
  * They are not built as jobs: a build that waits in its place in the queue for another that has none would wait for ever.
@@ -48,7 +51,7 @@ export class GitImages {
     const { family, release } = os;
     const isDistribution = family !== 'image' && family !== 'host';
     const same = release === undefined ? { family } : { family, release };
-    const spec = { source: { kind: 'none' }, os: isDistribution ? same : 'auto', packages: ['git'] };
+    const spec = { source: { kind: 'none' }, os: isDistribution ? same : 'auto', packages };
     const { plan, planDigest } = await wholePlan(this.#parts, normalize(spec, true), {}, { signal, progress });
     // A distribution's mirror is open to its specs. A spec that is not of it may reach what it says, and no more.
     const rules = stepRules(asked, isDistribution ? plan.os.family : family);
@@ -65,7 +68,10 @@ export class GitImages {
 /** The build as a few lines; what is found again is no news. */
 function lines(tell: (line: string) => void): (event: BuildEvent) => void {
   const titles = new Map<string, string>();
+  let isTold = false;
   return (event) => {
+    if (event.kind === 'output' && !isTold) tell('making a room with git');
+    isTold ||= event.kind === 'output';
     if (event.kind === 'step-began') titles.set(event.step, event.title);
     if (event.kind !== 'step-ended' || event.outcome === 'cached') return;
     const { step, outcome, ms } = event;
