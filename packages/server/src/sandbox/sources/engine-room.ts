@@ -28,7 +28,7 @@ export interface EngineRoomParts {
  */
 export function engineRoom({ work, driver, backendImages, gitImages }: EngineRoomParts): RoomKind {
   const { deadlines, installation } = work;
-  return { driver, open, close };
+  return { driver, blueprint, open, close };
 
   async function open(key: InstanceKey, request: RoomRequest): Promise<GuestClient> {
     const { os, lacksGit, owner, progress, signal } = request;

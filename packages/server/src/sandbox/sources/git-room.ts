@@ -2,7 +2,6 @@ import { CaissonError, type Id, newId } from '@caisson/contract';
 import type { GuestClient } from '@caisson/guest';
 import type { Driver, InstanceKey } from '../../drivers/driver.ts';
 import { type BackendImages, imaging } from '../backend-images.ts';
-import { withDeadline } from '../deadline.ts';
 import type { Filesystems } from '../filesystems.ts';
 import type { WorkContext } from '../work-context.ts';
 import { engineRoom } from './engine-room.ts';
@@ -30,7 +29,8 @@ export function gitRooms(parts: GitRoomParts): Rooms | undefined {
   const [first] = kinds;
   if (!first) return undefined;
   return async <T>(request: RoomRequest, task: (guest: GuestClient) => Promise<T>): Promise<T> => {
-    const kind = await usable(request.signal);
+    // By what is known of the backends: where none seems to do, the first one says why.
+    const kind = kinds.find(({ driver, blueprint }) => driver.supports(blueprint).length === 0) ?? first;
     const key: InstanceKey = { sandbox: newId('sandbox'), incarnation: 1 };
     let answer: { readonly value: T } | undefined;
     await hold(key.sandbox, async () => {
@@ -44,21 +44,6 @@ export function gitRooms(parts: GitRoomParts): Rooms | undefined {
     if (!answer) throw new CaissonError('internal', 'a room was taken before it was made');
     return answer.value;
   };
-
-  /** The first whose backend is there now; where none is, the first one says why. */
-  async function usable(signal: AbortSignal): Promise<RoomKind> {
-    const { inspectMs } = work.deadlines;
-    for (const kind of kinds.length > 1 ? kinds : []) {
-      const looked = withDeadline('looking for a room', inspectMs, signal, (inner) => kind.driver.probe(inner));
-      const isUsable = await looked.then(
-        (found) => found.usable,
-        () => false,
-      );
-      signal.throwIfAborted();
-      if (isUsable) return kind;
-    }
-    return first as RoomKind;
-  }
 }
 
 /** A room of this machine needs nothing made, so it comes first. */

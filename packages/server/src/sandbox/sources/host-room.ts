@@ -19,6 +19,7 @@ export function hostRoom(
 ): RoomKind {
   return {
     driver,
+    blueprint,
     async open(key, { signal }) {
       const resources = withHostDefaults({});
       const { rootfs } = await withDeadline('preparing a room', deadlines.prepareMs, signal, (inner) =>

@@ -21,6 +21,8 @@ export type Rooms = <T>(request: RoomRequest, work: (guest: GuestClient) => Prom
 /** One way to such a sandbox. */
 export interface RoomKind {
   readonly driver: Driver;
+  /** What the driver is asked for. */
+  readonly blueprint: WorkspaceBlueprint;
   open(key: InstanceKey, request: RoomRequest): Promise<GuestClient>;
   close(key: InstanceKey, signal: AbortSignal): Promise<void>;
 }
