@@ -45,12 +45,14 @@ export class BuildKills {
   }
 
   /** Everything that is left of a build goes by itself when the next server looks. */
-  async settled(): Promise<void> {
+  async settled({ atOnce = false } = {}): Promise<void> {
     const isClean = async () => {
-      await this.world.control.reconciler.pass();
+      await this.world.control.reconciler.pass({ atOnce });
       return this.world.remains().length === 0;
     };
-    await vi.waitUntil(isClean, { timeout: 15_000 * slowness, interval: 50 });
+    await vi.waitUntil(isClean, { timeout: 15_000 * slowness, interval: 50 }).catch((error) => {
+      throw new Error(`what is left of builds stays: ${this.world.remains().join(', ')}`, { cause: error });
+    });
   }
 
   async close(): Promise<void> {
