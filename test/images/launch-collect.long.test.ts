@@ -30,6 +30,10 @@ describe.runIf(isRoot)('launches beside a collector', () => {
   let collected = 0;
   afterAll(async () => {
     if (child) await killed(child);
+    // Of a run that failed, sandboxes may be left.
+    const last = await start();
+    for await (const sandbox of last.sandboxes.list()) await sandbox.destroy();
+    await killed(child as ChildProcess);
     rmSync(worker.folder, { recursive: true, force: true });
     removeScratch();
   }, 60_000 * slowness);
