@@ -50,7 +50,7 @@ export function gitRooms(parts: GitRoomParts): Rooms | undefined {
 function kindsOf({ work, drivers, filesystems, backendImages, gitImages }: GitRoomParts): readonly RoomKind[] {
   const withGuest = drivers.filter(({ capabilities }) => capabilities.guest);
   const ours = withGuest.find(({ capabilities }) => capabilities.storage === 'ours');
-  const own = ours && filesystems ? [hostRoom(work, ours, filesystems)] : [];
+  const own = ours && filesystems ? [hostRoom({ work, driver: ours, filesystems, gitImages })] : [];
   const engines = withGuest.flatMap((driver) => {
     const taker = imaging(driver);
     if (!taker || !backendImages || !gitImages) return [];
