@@ -31,6 +31,8 @@ export interface ServerProcessOptions {
   readonly more?: readonly string[];
   /** Is given everything that the server writes. */
   readonly onOutput?: (chunk: Buffer) => void;
+  /** What starts it in place of this process, with the command as its last arguments. It must become the server. */
+  readonly under?: readonly string[];
   /** Variables besides those of the test. */
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -41,13 +43,23 @@ process.once('exit', () => {
 });
 
 export async function startServerProcess(folder: string, options: ServerProcessOptions = {}): Promise<ServerProcess> {
-  const { databaseUrl, until = 'readyz', drivers = ['fake'], port = 0, more = [], env = {}, onOutput } = options;
+  const {
+    databaseUrl,
+    until = 'readyz',
+    drivers = ['fake'],
+    port = 0,
+    more = [],
+    env = {},
+    under = [],
+    onOutput,
+  } = options;
   const database = databaseUrl === undefined ? [] : ['--database', databaseUrl];
   const began = performance.now();
   const listen = ['--listen', `127.0.0.1:${port}`];
   const args = [caissonBin, 'serve', '--data', folder, ...listen, '--log-level', 'warn', ...database, ...more];
   args.push(...drivers.flatMap((name) => ['--driver', name]));
-  const child = spawn(process.execPath, args, { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+  const [program = '', ...command] = [...under, process.execPath, ...args];
+  const child = spawn(program, command, { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
   living.add(child);
   let words = '';
   for (const stream of [child.stdout, child.stderr]) {

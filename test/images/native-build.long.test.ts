@@ -29,9 +29,8 @@ describe.runIf(isRoot)('a native build', () => {
         code: 'build_failed',
         context: { step: 'packages', exitCode: 100 },
       });
-      const { image, events } = await world.build(plan, {
-        rules: { ...openRules, mode: 'allowlist', allow: ['*.debian.org'] },
-      });
+      const rules = { ...openRules, mode: 'allowlist' as const, allow: ['*.debian.org'] };
+      const { image, events } = await world.build(plan, { rules });
       expect(outcomes(events)).toEqual(['packages done', 'users done']);
       expect(outputOf(events)).toContain('Setting up iputils-ping');
       const layer = image.layers[world.base.layers.length] ?? '';
@@ -43,8 +42,8 @@ describe.runIf(isRoot)('a native build', () => {
       const status = readFileSync(join(layer, 'var/lib/dpkg/status'), 'utf8');
       const version = bill.components.find(({ name }) => name === 'iputils-ping')?.version;
       expect(status).toContain(`Version: ${version}\n`);
-      // Nothing of it is any tenant's own.
-      expect(outcomes((await world.build(plan, { tenant: 'other' })).events)).toEqual([
+      // Nothing of it is any tenant's own, as long as it may reach the same.
+      expect(outcomes((await world.build(plan, { rules, tenant: 'other' })).events)).toEqual([
         'packages cached',
         'users cached',
       ]);

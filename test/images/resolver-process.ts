@@ -50,7 +50,9 @@ export function processesWith(text: string): string[] {
     });
 }
 
+/** Kills it, unless it has ended by itself: nobody is told of that a second time. */
 export async function killed(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
   const ended = new Promise((done) => child.once('exit', done));
   child.kill('SIGKILL');
   await ended;

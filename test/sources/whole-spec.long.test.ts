@@ -55,8 +55,7 @@ describe.each(worlds)('a spec with everything: $name', ({ builder, driver, why }
     const open = [git.httpPort, git.httpsPort].flatMap((port) => ['--egress-open', `${address}:${port}`]);
     const dockerHost = engine ? ['--docker-host', engine.host] : [];
     server = await startServerProcess(data, {
-      // Git unpacks in a room of the OCI runtime, also for an engine.
-      drivers: [...new Set([driver, 'oci'])],
+      drivers: [driver],
       more: ['--builder', builder, '--log-level', 'trace', '--egress-roots', roots, ...open, ...dockerHost],
       onOutput: (chunk) => {
         log += chunk;

@@ -10,11 +10,15 @@ import { needsContext } from './build-context.ts';
  * Limits and secrets are for what runs later.
  */
 export function buildRules(blueprint: WorkspaceBlueprint, { os, harness }: ResolvedImagePlan): NetworkRules {
-  const { mode, allow, deny } = networkRulesOf(blueprint.runtime.network);
+  return stepRules(networkRulesOf(blueprint.runtime.network), os.family, harness !== undefined);
+}
+
+/** The same by the rules that a sandbox has, for steps on this base. */
+export function stepRules({ mode, allow, deny }: NetworkRules, family: string, hasHarness = false): NetworkRules {
   const common = { limits: {}, secrets: [] };
   if (mode === 'open') return { ...common, mode, allow, deny };
-  const mirrors = mirrorPresets[os.family] ?? [];
-  const needed = [...mirrors, ...(harness === undefined ? [] : ['preset:npm'])];
+  const mirrors = mirrorPresets[family] ?? [];
+  const needed = [...mirrors, ...(hasHarness ? ['preset:npm'] : [])];
   const named = mode === 'off' ? [] : allow;
   return { ...common, mode: 'allowlist', allow: [...new Set([...named, ...needed])], deny: mode === 'off' ? [] : deny };
 }

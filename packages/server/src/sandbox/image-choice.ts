@@ -10,12 +10,12 @@ import type { ResolvedImagePlan } from '@caisson/workspace-composition';
 import type { Builds, WantedBuild } from '../builds/builds.ts';
 import type { BaseImage, Images } from '../images/images.ts';
 import { needsBuild } from '../images/plan/needs-build.ts';
-import { isFailure, planPlace } from '../images/plan/plan-place.ts';
 import type { ProposedPlan } from '../images/plan/planner.ts';
 import type { AttemptPlan } from '../store/attempts.ts';
 import { hasChangingImage } from './filesystems.ts';
 import type { Plans } from './plans.ts';
 import { hasSources, type SourceFacts, type SourcesPort, withoutSources } from './sources-port.ts';
+import { wholePlan } from './whole-plan.ts';
 
 export interface ImageChoiceOptions {
   readonly plans: Plans;
@@ -133,23 +133,9 @@ export class ImageChoice {
   async #wanted({ attempt, blueprint, owner }: BuildingSandbox, options: BuildingOptions): Promise<WantedBuild> {
     if (attempt.planDigest !== null)
       return { owner, planDigest: attempt.planDigest, plan: attempt.plan as ResolvedImagePlan, blueprint };
-    const base = await this.#base(blueprint, options);
-    const asked = this.#doable(blueprint);
-    const proposed = await this.#options.plans.propose(asked, options.signal, attempt.sources ?? {}, base);
-    const { plan, planDigest, unresolved, notices } = proposed;
-    if (planDigest === null)
-      throw new CaissonError('build_failed', [`the plan lacks ${unresolved.join(', ')}`, ...notices].join('; '));
-    await options.learn({ planDigest, plan });
-    return { owner, planDigest, plan: plan as ResolvedImagePlan, blueprint };
-  }
-
-  async #base(blueprint: WorkspaceBlueprint, { signal, progress }: BuildingOptions): Promise<BaseImage | undefined> {
-    const place = planPlace(blueprint);
-    const { os } = blueprint.target;
-    if (isFailure(place) || (place.distribution !== 'debian' && os.family !== 'image')) return undefined;
-    const release = place.release === undefined ? {} : { release: place.release };
-    const base = place.distribution === 'debian' ? ({ family: 'debian', mode: os.mode, ...release } as const) : os;
-    return this.#options.images?.resolve(base, { signal, progress });
+    const made = await wholePlan(this.#options, this.#doable(blueprint), attempt.sources ?? {}, options);
+    await options.learn(made);
+    return { owner, ...made, blueprint };
   }
 
   async #propose(

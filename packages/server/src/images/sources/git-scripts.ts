@@ -10,13 +10,16 @@ export const gitEnvironment: Readonly<Record<string, string>> = {
   GIT_TERMINAL_PROMPT: '0',
   GIT_ALLOW_PROTOCOL: 'none',
   GIT_LITERAL_PATHSPECS: '1',
-  GIT_CONFIG_COUNT: '3',
+  GIT_CONFIG_COUNT: '4',
   GIT_CONFIG_KEY_0: 'core.hooksPath',
   GIT_CONFIG_VALUE_0: '/dev/null',
   GIT_CONFIG_KEY_1: 'core.fsmonitor',
   GIT_CONFIG_VALUE_1: 'false',
   GIT_CONFIG_KEY_2: 'core.protectNTFS',
   GIT_CONFIG_VALUE_2: 'true',
+  // Newer versions write one unasked; the files of a commit are the same whichever git unpacked it.
+  GIT_CONFIG_KEY_3: 'pack.writeReverseIndex',
+  GIT_CONFIG_VALUE_3: 'false',
   LC_ALL: 'C',
 };
 

@@ -1,21 +1,20 @@
-import { CaissonError, type Id, newId, systemOwner } from '@caisson/contract';
+import { CaissonError, type Id, newId } from '@caisson/contract';
 import type { GuestClient } from '@caisson/guest';
 import type { Driver, InstanceKey } from '../../drivers/driver.ts';
-import { normalize } from '../compose.ts';
-import { withDeadline } from '../deadline.ts';
+import { type BackendImages, imaging } from '../backend-images.ts';
 import type { Filesystems } from '../filesystems.ts';
-import { roomLabels } from '../healing/instance-labels.ts';
-import { withHostDefaults } from '../host-defaults.ts';
 import type { WorkContext } from '../work-context.ts';
-import type { Rooms } from './placer.ts';
-
-/** The machine's own programs, git among them, and no way out: what is unpacked in there is brought to it. */
-const blueprint = normalize({ source: { kind: 'none' }, os: 'host', runtime: { network: { mode: 'off' } } }, true);
+import { engineRoom } from './engine-room.ts';
+import type { GitImages } from './git-images.ts';
+import { hostRoom } from './host-room.ts';
+import type { RoomKind, RoomRequest, Rooms } from './rooms.ts';
 
 export interface GitRoomParts {
   readonly work: Pick<WorkContext, 'deadlines' | 'installation'>;
   readonly drivers: readonly Driver[];
   readonly filesystems: Filesystems | undefined;
+  readonly backendImages: BackendImages | undefined;
+  readonly gitImages: GitImages | undefined;
   /** Keeps whoever removes what no record wants away from it. */
   hold<T>(id: Id<'sandbox'>, work: () => Promise<T>): Promise<T | undefined>;
 }
@@ -24,52 +23,38 @@ export interface GitRoomParts {
  * Sandboxes of the system for one piece of work with git. No record knows of them: one that a killed server left is
  * removed as anything that no record wants. Undefined where no driver has what they need.
  */
-export function gitRooms({ work, drivers, filesystems, hold }: GitRoomParts): Rooms | undefined {
-  const driver = drivers.find(({ capabilities }) => capabilities.storage === 'ours' && capabilities.guest);
-  if (!driver || !filesystems) return undefined;
-  return async <T>(signal: AbortSignal, task: (guest: GuestClient) => Promise<T>): Promise<T> => {
+export function gitRooms(parts: GitRoomParts): Rooms | undefined {
+  const kinds = kindsOf(parts);
+  const { work, hold } = parts;
+  const [first] = kinds;
+  if (!first) return undefined;
+  return async <T>(request: RoomRequest, task: (guest: GuestClient) => Promise<T>): Promise<T> => {
+    // By what is known of the backends: where none seems to do, the first one says why.
+    const kind = kinds.find(({ driver, blueprint }) => driver.supports(blueprint).length === 0) ?? first;
     const key: InstanceKey = { sandbox: newId('sandbox'), incarnation: 1 };
     let answer: { readonly value: T } | undefined;
     await hold(key.sandbox, async () => {
       try {
-        answer = { value: await task(await open(key, signal)) };
+        answer = { value: await task(await kind.open(key, request)) };
       } finally {
-        await close(key);
+        // What cannot be removed now is found by the reconciler.
+        await kind.close(key, AbortSignal.timeout(work.deadlines.endMs));
       }
     });
     if (!answer) throw new CaissonError('internal', 'a room was taken before it was made');
     return answer.value;
   };
+}
 
-  async function open(key: InstanceKey, signal: AbortSignal): Promise<GuestClient> {
-    const one = driver as Driver;
-    const resources = withHostDefaults({});
-    const { rootfs } = await withDeadline('preparing a room', work.deadlines.prepareMs, signal, (inner) =>
-      (filesystems as Filesystems).prepare(key.sandbox, blueprint, {
-        ownIds: one.ownIds?.(blueprint) ?? one.capabilities.userNamespace,
-        diskMiB: resources.diskMiB,
-        snapshot: undefined,
-        image: undefined,
-        base: undefined,
-        progress: () => {},
-        signal: inner,
-      }),
-    );
-    return withDeadline('opening a room', work.deadlines.launchMs, signal, async (inner) => {
-      const labels = roomLabels(work.installation);
-      const env = { PATH: '/usr/local/bin:/usr/bin:/bin' };
-      await one.create({ key, owner: systemOwner, labels, blueprint, rootfs, resources, env }, inner);
-      const guest = await one.guest?.(key, inner);
-      if (!guest) throw new CaissonError('guest_unreachable');
-      await guest.files.chmod('/workspace', 0o777, { user: 'root', signal: inner });
-      return guest;
-    });
-  }
-
-  /** What cannot be removed now is found by the reconciler. */
-  async function close(key: InstanceKey): Promise<void> {
-    const signal = AbortSignal.timeout(work.deadlines.endMs);
-    await (driver as Driver).destroy(key, signal).catch(() => {});
-    await filesystems?.remove(key.sandbox, signal).catch(() => {});
-  }
+/** A room of this machine needs nothing made, so it comes first. */
+function kindsOf({ work, drivers, filesystems, backendImages, gitImages }: GitRoomParts): readonly RoomKind[] {
+  const withGuest = drivers.filter(({ capabilities }) => capabilities.guest);
+  const ours = withGuest.find(({ capabilities }) => capabilities.storage === 'ours');
+  const own = ours && filesystems ? [hostRoom({ work, driver: ours, filesystems, gitImages })] : [];
+  const engines = withGuest.flatMap((driver) => {
+    const taker = imaging(driver);
+    if (!taker || !backendImages || !gitImages) return [];
+    return [engineRoom({ work, driver: taker, backendImages, gitImages })];
+  });
+  return [...own, ...engines];
 }

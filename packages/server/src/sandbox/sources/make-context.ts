@@ -11,12 +11,10 @@ import { isContent } from './contents.ts';
 import { placeRepository } from './place-repository.ts';
 import { placeSubmodules } from './place-submodules.ts';
 import { remotesOf } from './remotes.ts';
+import { type RoomRequest, roomFolder } from './rooms.ts';
 import { mustRun } from './run-inside.ts';
 import { type GitSource, isGit, type NamedSource, namedInputs, namedWorkspace, naming } from './source-name.ts';
 import type { SourcesOptions } from './sources.ts';
-
-/** In the room: one after the other, each where the one before was. */
-const roomFolder = '/workspace/source';
 
 /** What is brought before a build: at which commit or digest, and where its files go. */
 interface Wanted {
@@ -33,17 +31,30 @@ export async function makeContext(options: SourcesOptions, request: ContextReque
   try {
     const wanted = wantedOf(request, folder);
     if (wanted.length > 0) await mkdir(join(folder, 'inputs'));
+    let isOpen = false;
     const bringAll = async (guest?: GuestClient) => {
+      isOpen = true;
       for (const one of wanted) await naming(one.named, () => bring(options, request, one, guest));
     };
+    const { rooms } = options;
+    const git = wanted.find(({ named }) => isGit(named));
     // One room for all of them: opening it takes longer than a small repository does.
-    if (options.rooms && wanted.some(({ named }) => isGit(named))) await options.rooms(request.signal, bringAll);
-    else await bringAll();
+    if (!rooms || !git) await bringAll();
+    else
+      await rooms(roomFor(request), bringAll).catch((error: unknown) =>
+        // What it was opened for is named by what failed in it; without a room it is the first that needs one.
+        isOpen ? Promise.reject(error) : naming(git.named, () => Promise.reject(error)),
+      );
     return { folder, dispose };
   } catch (error) {
     await dispose();
     throw error;
   }
+}
+
+function roomFor({ blueprint, owner, progress, signal }: ContextRequest): RoomRequest {
+  const { target, runtime } = blueprint;
+  return { os: target.os, owner, rules: networkRulesOf(runtime.network), progress, signal };
 }
 
 function wantedOf({ plan, blueprint }: ContextRequest, folder: string): readonly Wanted[] {

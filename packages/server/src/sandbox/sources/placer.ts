@@ -1,4 +1,4 @@
-import { CaissonError, hasCode, type NetworkRules, type Owner } from '@caisson/contract';
+import { CaissonError, type NetworkRules, type Owner } from '@caisson/contract';
 import type { GuestClient } from '@caisson/guest';
 import { repositoryDirectory } from '@caisson/workspace-composition';
 import { inputsRoot } from '../../images/plan/build-steps.ts';
@@ -10,14 +10,14 @@ import { type Contents, isContent } from './contents.ts';
 import { type Checkout, type Placing, placeRepository } from './place-repository.ts';
 import { placeSubmodules } from './place-submodules.ts';
 import { type RemotesOptions, remotesOf } from './remotes.ts';
-import { noGit } from './run-inside.ts';
+import { type RoomRequest, type Rooms, roomFolder } from './rooms.ts';
+import { hasGit, noGit } from './run-inside.ts';
 import { type GitSource, isGit, type NamedSource, naming, type Source } from './source-name.ts';
-
-/** A sandbox with git in it, for one piece of work. */
-export type Rooms = <T>(signal: AbortSignal, work: (guest: GuestClient) => Promise<T>) => Promise<T>;
 
 export interface PlacerOptions extends RemotesOptions {
   readonly guest: GuestClient;
+  /** What the sandbox began from. */
+  readonly os: RoomRequest['os'];
   readonly owner: Owner;
   readonly rules: NetworkRules;
   readonly contents: Contents;
@@ -28,7 +28,6 @@ export interface PlacerOptions extends RemotesOptions {
 
 type Input = Extract<Source, { purpose: string }>;
 
-const roomFolder = '/workspace/source';
 const megabyte = 1024 * 1024;
 
 /** Puts sources where they belong in one sandbox. Everything may be done again from its start. */
@@ -71,7 +70,7 @@ export class Placer {
     fact: string | undefined,
     branch: string | undefined,
   ): Promise<void> {
-    const { guest, signal, rooms, owner, rules } = this.#options;
+    const { guest, signal, rooms, os, owner, rules, progress } = this.#options;
     const { url, ref } = named.source;
     const converseWith = await remotesOf(this.#options, named, owner, rules);
     const known = fact ?? (isCommit(ref) ? ref : undefined);
@@ -83,7 +82,7 @@ export class Placer {
     };
     if (await this.#gitIsThere(user)) return checkOut(guest, { directory, url, ...found }, user);
     if (!rooms) throw noGit();
-    await rooms(signal, async (room) => {
+    await rooms({ os, lacksGit: true, owner, rules, progress, signal }, async (room) => {
       await checkOut(room, { directory: roomFolder, url, ...found }, 'user');
       const files = room.files.tarOut(roomFolder, { user: 'user', signal });
       await guest.files.tarIn(directory, files, { user, signal }).catch((error) => Promise.reject(unpacked(error)));
@@ -92,13 +91,7 @@ export class Placer {
 
   async #gitIsThere(user: string): Promise<boolean> {
     const { guest, signal } = this.#options;
-    this.#hasGit ??= await guest.processes.exec(['git', '--version'], { user, signal }).then(
-      ({ code }) => code === 0,
-      (error) => {
-        if (hasCode(error, 'command_not_found', 'tool_not_available')) return false;
-        throw error;
-      },
-    );
+    this.#hasGit ??= await hasGit(guest, user, signal);
     return this.#hasGit;
   }
 

@@ -76,10 +76,19 @@ export function failureOf({ code, stderr }: Ran): CaissonError {
   return new CaissonError('source_failed', `git ended with ${code}: ${remoteWords(last) || 'it said nothing'}`);
 }
 
-export function noGit(): CaissonError {
-  return new CaissonError('source_failed', 'there is no git in the sandbox to unpack it with', {
+export function noGit(where: 'sandbox' | 'image' = 'sandbox'): CaissonError {
+  return new CaissonError('source_failed', `there is no git in the ${where} to unpack it with`, {
     hint: 'Add `git` to `packages` of the spec, or use an image that has it.',
   });
+}
+
+export async function hasGit(guest: GuestClient, user: string, signal: AbortSignal): Promise<boolean> {
+  try {
+    return (await guest.processes.exec(['git', '--version'], { user, signal })).code === 0;
+  } catch (error) {
+    if (hasCode(error, 'command_not_found', 'tool_not_available')) return false;
+    throw error;
+  }
 }
 
 async function feed(

@@ -27,15 +27,21 @@ export function namedInputs({ sources }: WorkspaceBlueprint): readonly NamedSour
   }));
 }
 
+/** What may go wrong with a source, or with the room that it is unpacked in. */
+const named = /^(?:source_|disk_quota|storage_full|driver_|guest_|instance_|image_|registry_|build_failed)/;
+
 /** Does something for a source; what goes wrong names it. */
 export async function naming<T>({ name }: Pick<NamedSource, 'name'>, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    if (!(error instanceof CaissonError) || !/^(?:source_|disk_quota)/.test(error.code)) throw error;
+    if (!(error instanceof CaissonError) || !named.test(error.code)) throw error;
     const { code, message, problems, hint, context } = error;
     const more = hint === undefined ? {} : { hint };
-    throw new CaissonError(code, `${name}: ${message}`, { problems, context: { ...context, source: name }, ...more });
+    throw new CaissonError(code, `${name}: ${message}`, {
+      ...{ problems, cause: error, ...more },
+      context: { ...context, source: name },
+    });
   }
 }
 

@@ -20,8 +20,9 @@ import type {
 import { applyInputs } from './apply-inputs.ts';
 import { type Contents, isContent } from './contents.ts';
 import { makeContext } from './make-context.ts';
-import { Placer, type Rooms } from './placer.ts';
+import { Placer } from './placer.ts';
 import { type RemotesOptions, remotesOf } from './remotes.ts';
+import type { Rooms } from './rooms.ts';
 import { endLeftovers } from './run-inside.ts';
 import { isGit, type NamedSource, namedInputs, namedWorkspace, naming } from './source-name.ts';
 
@@ -90,7 +91,7 @@ export class Sources implements SourcesPort {
     const { guest, blueprint, owner, facts, isBuilt, sandbox, progress, signal } = request;
     const rules = (await this.#options.subjects.find(sandbox))?.rules ?? networkRulesOf(blueprint.runtime.network);
     await endLeftovers(guest, signal);
-    const placer = new Placer({ ...this.#options, guest, owner, rules, progress, signal });
+    const placer = new Placer({ ...this.#options, guest, os: blueprint.target.os, owner, rules, progress, signal });
     const workspace = namedWorkspace(blueprint);
     if (workspace && !(isBuilt && repositoryPlacement(blueprint) === 'image'))
       await placer.workspace(workspace, blueprint.runtime.workspaceRoot, facts);
