@@ -6,7 +6,7 @@ import type { Spool } from './spool.ts';
 import { Strangers } from './strangers.ts';
 
 /** How long a line waits for others. Longer writes less often; who reads the log does not wait for it. */
-const everyMs = 200;
+const everyMs = 500;
 /** Lines of strangers are folded for so long. */
 const strangersMs = 1_000;
 const retryMs = 1_000;
@@ -30,7 +30,7 @@ export interface Deed {
 
 /**
  * Writes the audit log. A line is in a file before the request is answered, so that a server that is killed loses none
- * that was acknowledged, and in the store some milliseconds later, in a batch.
+ * that was acknowledged, and in the store a moment later, in a batch.
  */
 export class Audit {
   readonly #store: Pick<Store, 'audit'>;
