@@ -8,7 +8,7 @@ import { roomLabels } from '../healing/instance-labels.ts';
 import { withHostDefaults } from '../host-defaults.ts';
 import type { WorkContext } from '../work-context.ts';
 import type { GitImages } from './git-images.ts';
-import { makeRoomRoot, type RoomKind, type RoomRequest } from './rooms.ts';
+import { enterRoom, type RoomKind, type RoomRequest } from './rooms.ts';
 import { hasGit, noGit } from './run-inside.ts';
 
 /** What is unpacked in there is brought to it: it has no way out, whatever the sandbox has. */
@@ -55,18 +55,13 @@ export function engineRoom({ work, driver, backendImages, gitImages }: EngineRoo
   }
 
   function launch(key: InstanceKey, image: BackendImage, signal: AbortSignal): Promise<GuestClient> {
-    return withDeadline('opening a room', deadlines.launchMs, signal, async (inner) => {
-      const labels = roomLabels(installation);
-      const resources = withHostDefaults({});
-      const env = { PATH: usualPath, ...image.env };
-      const { reference, digest } = image;
-      const from = { reference, digest };
-      await driver.create({ key, owner: systemOwner, labels, blueprint, image: from, resources, env }, inner);
-      const guest = await driver.guest?.(key, inner);
-      if (!guest) throw new CaissonError('guest_unreachable');
-      await makeRoomRoot(guest, inner);
-      return guest;
-    });
+    const labels = roomLabels(installation);
+    const resources = withHostDefaults({});
+    const env = { PATH: usualPath, ...image.env };
+    const from = { reference: image.reference, digest: image.digest };
+    return withDeadline('opening a room', deadlines.launchMs, signal, (inner) =>
+      enterRoom(driver, { key, owner: systemOwner, labels, blueprint, image: from, resources, env }, inner),
+    );
   }
 
   async function close(key: InstanceKey, signal: AbortSignal): Promise<void> {

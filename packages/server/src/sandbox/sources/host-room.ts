@@ -1,4 +1,4 @@
-import { CaissonError, systemOwner } from '@caisson/contract';
+import { systemOwner } from '@caisson/contract';
 import type { GuestClient } from '@caisson/guest';
 import type { Driver, InstanceKey } from '../../drivers/driver.ts';
 import type { BaseImage } from '../../images/images.ts';
@@ -9,7 +9,7 @@ import { roomLabels } from '../healing/instance-labels.ts';
 import { withHostDefaults } from '../host-defaults.ts';
 import type { WorkContext } from '../work-context.ts';
 import type { GitImages } from './git-images.ts';
-import { makeRoomRoot, type RoomKind, type RoomRequest } from './rooms.ts';
+import { enterRoom, type RoomKind, type RoomRequest } from './rooms.ts';
 import { hasGit } from './run-inside.ts';
 
 /** The machine's own programs, git among them, and no way out: what is unpacked in there is brought to it. */
@@ -52,15 +52,11 @@ export function hostRoom({ work, driver, filesystems, gitImages }: HostRoomParts
         signal: inner,
       }),
     );
-    return withDeadline('opening a room', deadlines.launchMs, signal, async (inner) => {
-      const labels = roomLabels(installation);
-      const env = { PATH: '/usr/local/bin:/usr/bin:/bin' };
-      await driver.create({ key, owner: systemOwner, labels, blueprint, rootfs, resources, env }, inner);
-      const guest = await driver.guest?.(key, inner);
-      if (!guest) throw new CaissonError('guest_unreachable');
-      await makeRoomRoot(guest, inner);
-      return guest;
-    });
+    const labels = roomLabels(installation);
+    const env = { PATH: '/usr/local/bin:/usr/bin:/bin' };
+    return withDeadline('opening a room', deadlines.launchMs, signal, (inner) =>
+      enterRoom(driver, { key, owner: systemOwner, labels, blueprint, rootfs, resources, env }, inner),
+    );
   }
 
   async function close(key: InstanceKey, signal: AbortSignal): Promise<void> {

@@ -1,6 +1,6 @@
-import type { NetworkRules, Owner, WorkspaceBlueprint } from '@caisson/contract';
+import { CaissonError, type NetworkRules, type Owner, type WorkspaceBlueprint } from '@caisson/contract';
 import type { GuestClient } from '@caisson/guest';
-import type { Driver, InstanceKey } from '../../drivers/driver.ts';
+import type { CreateRequest, Driver, InstanceKey } from '../../drivers/driver.ts';
 
 /** Who needs git, for what. */
 export interface RoomRequest {
@@ -32,9 +32,13 @@ const roomRoot = '/caisson-room';
 /** Where git unpacks, one source after the other. */
 export const roomFolder = `${roomRoot}/source`;
 
-/** Gives `user` a place to make that folder in. */
-export async function makeRoomRoot({ files }: GuestClient, signal: AbortSignal): Promise<void> {
+/** Begins a room, with a place in it for `user` to make that folder in. */
+export async function enterRoom(driver: Driver, request: CreateRequest, signal: AbortSignal): Promise<GuestClient> {
+  await driver.create(request, signal);
+  const guest = await driver.guest?.(request.key, signal);
+  if (!guest) throw new CaissonError('guest_unreachable');
   const asRoot = { user: 'root', signal } as const;
-  await files.mkdir(roomRoot, { ...asRoot, parents: true });
-  await files.chmod(roomRoot, 0o777, asRoot);
+  await guest.files.mkdir(roomRoot, { ...asRoot, parents: true });
+  await guest.files.chmod(roomRoot, 0o777, asRoot);
+  return guest;
 }
