@@ -70,7 +70,10 @@ export class Branches {
       throw new CaissonError('tools_in_flight', `${running} tools run in ${sandbox.id}`, { context: { running } });
     }
     const change = { rollbackTo: target.id, reason: null, endInstance: true, idempotency };
-    const operation = await runner.begin(sandbox, 'rollback', 'rolling_back', change);
+    // A tool that begins between the count and the state would be ended by a rollback that was to be refused.
+    const operation = await work.inFlight.holdOff(sandbox.id, () =>
+      runner.begin(sandbox, 'rollback', 'rolling_back', change),
+    );
     return settle(work.store, operation, sandbox.id, to.waitSeconds);
   }
 
