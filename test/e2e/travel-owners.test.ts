@@ -109,6 +109,7 @@ describe('bounds', () => {
     [{ name: '' }],
     [{ name: 'turn-0001' }],
     [{ name: 'turn-99999999999' }],
+    [{ name: newId('snapshot') }],
     [{ name: 'a/b' }],
     [{ name: '../x' }],
     [{ name: 'x'.repeat(10_000) }],
