@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, openSync, readdirSync, readFileSync, statSync, writeFileSync, writeSync } from 'node:fs';
+import { mkdirSync, openSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { newId } from '@caisson/contract';
 import { afterEach, describe, expect, test } from 'vitest';
@@ -71,6 +71,25 @@ describe.runIf(isRoot)('btrfs storage', () => {
     await storage.prepare({ sandbox: newId('sandbox'), image }, never()).catch(() => {});
     const next = await restart();
     expect((await next.list(never())).sandboxes).toContain(kept);
+  });
+
+  test('a snapshot counts what nobody else holds', async () => {
+    const { storage, image, pool } = await open();
+    const [sandbox, one, two] = [newId('sandbox'), newId('snapshot'), newId('snapshot')];
+    const { path } = await storage.prepare({ sandbox, image }, never());
+    fill(path, 4 * mib);
+    await storage.snapshot(sandbox, one, never());
+    await storage.snapshot(sandbox, two, never());
+    const alone = async (id: typeof one) => (await storage.usage(id, never())).exclusiveBytes;
+    expect([await alone(one), await alone(two)]).toEqual([0, 0]);
+    rmSync(join(path, 'fill0'));
+    await storage.removeSnapshot(one, never());
+    // What is removed goes in the background.
+    const settled = async () => {
+      execFileSync('btrfs', ['filesystem', 'sync', pool]);
+      return alone(two);
+    };
+    await expect.poll(settled, { timeout: 60_000 }).toBe(4 * mib);
   });
 
   test('a data folder that is on btrfs needs no pool of its own', async () => {

@@ -67,6 +67,7 @@ describe('time travel by commands', () => {
     const labelled = await json<Snapshot>(['snapshots', 'label', 'web:mine', '-n', 'yours', '-l', 'c=d']);
     expect(labelled).toMatchObject({ id, name: 'yours', labels: { c: 'd' } });
     expect(await run(['snapshots', 'delete', 'web:yours'])).toMatchObject({ code: 0, out: `${id}\n` });
+    expect((await run(['snapshots', 'get', 'nobody:x'])).err).toContain('One that is gone goes by its id');
     for (const ref of ['web:yours', id, 'nobody:x', 'x']) {
       const { code, err } = await run(['snapshots', 'get', ref]);
       expect(code, ref).not.toBe(0);

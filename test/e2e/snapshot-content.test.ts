@@ -71,7 +71,7 @@ describe.runIf(whyNoSandboxes === undefined)('the content of snapshots, between 
     expect(imported).toMatchObject({ code: 0 });
     const copy = await there.client().snapshots.get(imported.out.trim());
     expect(copy).toMatchObject({ name: 'brought', kind: 'named', labels: { from: 'here' }, parent: null });
-    expect(copy.exclusiveBytes).toBeGreaterThan(0);
+    expect(copy.exclusiveBytes).not.toBeNull();
     const restored = await there.client().snapshots.restore(copy.id);
     expect(restored.record).toMatchObject({ state: 'ready', origin: { snapshot: copy.id } });
     expect(await sum(restored)).toEqual(expected);

@@ -1,4 +1,5 @@
 import { newId, type RouteName, routes, scopes, snapshotRoutes } from '@caisson/contract';
+import { DatabaseSync } from '@photostructure/sqlite';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { SandboxWorld, spec, whyNoSandboxes } from '../chaos/sandbox-world.ts';
 import { skip } from '../conformance/skips.ts';
@@ -109,6 +110,7 @@ describe('bounds', () => {
     [{ name: '' }],
     [{ name: 'turn-0001' }],
     [{ name: 'turn-99999999999' }],
+    [{ name: newId('snapshot') }],
     [{ name: 'a/b' }],
     [{ name: '../x' }],
     [{ name: 'x'.repeat(10_000) }],
@@ -152,6 +154,27 @@ describe('bounds', () => {
     const { body: made } = await as('use', 'POST', '/v1/sandboxes', { spec: other });
     const { body } = await as('use', 'POST', `/v1/sandboxes/${made.id}/rollback`, { snapshot });
     expect(body).toMatchObject({ code: 'request_invalid', hint: expect.stringContaining('caisson restore') });
+    await as('use', 'DELETE', `/v1/sandboxes/${made.id}`);
+  });
+
+  test('nor can one whose files another driver keeps, which goes on', async () => {
+    const { body: made } = await as('use', 'POST', '/v1/sandboxes', { spec });
+    const back = () => as('use', 'POST', `/v1/sandboxes/${made.id}/rollback`, { snapshot });
+    const keptBy = (from: string, to: string) => {
+      const database = new DatabaseSync(`${world.folder}/caisson.db`);
+      database.exec('PRAGMA busy_timeout = 60000');
+      const change = 'UPDATE snapshots SET inputs = replace(inputs, ?, ?) WHERE id = ?';
+      database.prepare(change).run(`"driver":"${from}"`, `"driver":"${to}"`, snapshot);
+      database.close();
+    };
+    keptBy('oci', 'docker');
+    try {
+      expect((await back()).body).toMatchObject({ code: 'request_invalid', hint: expect.stringContaining('restore') });
+    } finally {
+      keptBy('docker', 'oci');
+    }
+    expect((await as('use', 'GET', `/v1/sandboxes/${made.id}`)).body.state).toBe('ready');
+    expect((await back()).body).toMatchObject({ state: 'ready', head: snapshot });
     await as('use', 'DELETE', `/v1/sandboxes/${made.id}`);
   });
 });

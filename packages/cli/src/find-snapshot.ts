@@ -1,4 +1,4 @@
-import { CaissonError, isId, type Snapshot } from '@caisson/contract';
+import { CaissonError, hasCode, isId, type Snapshot } from '@caisson/contract';
 import type { Caisson } from '@caisson/sdk';
 import { findSandbox } from './find-sandbox.ts';
 
@@ -7,7 +7,12 @@ export async function findSnapshot(caisson: Caisson, ref: string): Promise<Snaps
   if (isId('snapshot', ref)) return caisson.snapshots.get(ref);
   const at = ref.lastIndexOf(':');
   if (at > 0) {
-    const sandbox = await findSandbox(caisson, ref.slice(0, at));
+    const sandbox = await findSandbox(caisson, ref.slice(0, at)).catch((cause) => {
+      if (!hasCode(cause, 'sandbox_not_found')) throw cause;
+      // Its name is free as soon as it is destroyed, and its snapshots stay.
+      const hint = 'One that is gone goes by its id: `caisson snapshots list` shows it, and those of the snapshots.';
+      throw new CaissonError('sandbox_not_found', cause.message, { cause, hint });
+    });
     const { items } = await caisson.snapshots.page({ sandbox: sandbox.id, name: ref.slice(at + 1) });
     if (items[0]) return items[0];
   }

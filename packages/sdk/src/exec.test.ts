@@ -60,12 +60,15 @@ test('bytes that are no longer kept count as lost, and the offset goes on behind
   expect(asked[1]).toContain('stdoutFrom=11');
 });
 
-test('a problem in the stream is thrown, and not asked again when that is of no use', async () => {
-  const problem = frame('problem', toProblem(new CaissonError('attachment_taken')));
-  const { asked, connection } = server([{ bytes: Buffer.concat([started, problem]) }]);
-  await expect(run(connection, sandbox, 'x', {})).rejects.toMatchObject({ code: 'attachment_taken' });
-  expect(asked).toHaveLength(1);
-});
+test.each(['attachment_taken', 'rollback_in_progress'] as const)(
+  'the problem %s in the stream is thrown, and not asked again: that is of no use',
+  async (code) => {
+    const problem = frame('problem', toProblem(new CaissonError(code)));
+    const { asked, connection } = server([{ bytes: Buffer.concat([started, problem]) }]);
+    await expect(run(connection, sandbox, 'x', {})).rejects.toMatchObject({ code });
+    expect(asked).toHaveLength(1);
+  },
+);
 
 test('a server that stays away is given up', async () => {
   const { connection } = server([{ bytes: started }]);

@@ -2,7 +2,7 @@ import { CaissonError, OutputFrameReader, type ProcessExit } from '@caisson/cont
 import type { Connection } from './connection.ts';
 import type { OutputChunk, OutputCursor } from './output-cursor.ts';
 import { piecesOf } from './raw-call.ts';
-import { Reconnect } from './reconnect.ts';
+import { endsOfProcesses, Reconnect } from './reconnect.ts';
 import type { FetchAnswer } from './transport.ts';
 
 /** The server sends something every 15 s at least; a connection that is silent for longer is dead without saying so. */
@@ -27,7 +27,7 @@ export async function* followOutput(
   options: StreamOptions & { readonly process?: string; readonly first?: FetchAnswer },
 ): AsyncGenerator<OutputChunk, ProcessExit, undefined> {
   const { signal } = options;
-  const reconnect = new Reconnect(options.reconnectSeconds, signal);
+  const reconnect = new Reconnect(options.reconnectSeconds, signal, endsOfProcesses);
   let { first } = options;
   for (;;) {
     reconnect.begin();

@@ -12,7 +12,7 @@ import { type Attachment, type AttachOptions, toBytes } from './attachment.ts';
 import type { Connection } from './connection.ts';
 import { type OutputChunk, OutputCursor, readJson } from './output-cursor.ts';
 import { cutOff } from './output-stream.ts';
-import { Reconnect } from './reconnect.ts';
+import { endsOfProcesses, Reconnect } from './reconnect.ts';
 import { SocketInput } from './socket-input.ts';
 import type { WebSocketLike } from './web-socket.ts';
 
@@ -45,7 +45,7 @@ export class SocketAttachment implements Attachment {
     this.#params = { id: sandbox, process };
     this.#options = options;
     this.#cursor = new OutputCursor({ stdout: options.stdoutFrom, stderr: options.stderrFrom });
-    this.#reconnect = new Reconnect(options.reconnectSeconds, options.signal);
+    this.#reconnect = new Reconnect(options.reconnectSeconds, options.signal, endsOfProcesses);
     this.#use(socket);
     if (options.signal?.aborted) this.close();
     options.signal?.addEventListener('abort', () => this.close(), { once: true });
@@ -123,7 +123,8 @@ export class SocketAttachment implements Attachment {
     try {
       return this.#cursor.take({ kind, bytes: message.subarray(1) });
     } catch (error) {
-      this.#broken ??= error;
+      // What the server says counts for more than that it closed the socket then.
+      this.#broken = error;
       return undefined;
     }
   }

@@ -12,7 +12,7 @@ import {
 import type { Connection } from './connection.ts';
 import type { StreamOptions } from './output-stream.ts';
 import { piecesOf } from './raw-call.ts';
-import { Reconnect } from './reconnect.ts';
+import { endsOfProcesses, Reconnect } from './reconnect.ts';
 import { type SseEvent, SseParser } from './sse-parser.ts';
 
 export type RunToolOptions = Omit<Partial<RunTool>, 'tool' | 'params'> &
@@ -46,7 +46,7 @@ export class Tools {
       headers: { accept: byteForms.events },
       signal,
     };
-    const reconnect = new Reconnect(reconnectSeconds, signal);
+    const reconnect = new Reconnect(reconnectSeconds, signal, endsOfProcesses);
     for (;;) {
       reconnect.begin();
       try {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { idSchema } from '../ids.ts';
+import { idSchema, isId } from '../ids.ts';
 import { labelsSchema, nameSchema } from '../names.ts';
 import { ownerSchema } from '../owner.ts';
 
@@ -24,10 +24,10 @@ export function turnName(turn: number): string {
 }
 
 /** What people may call a snapshot. */
-export const snapshotNameSchema = nameSchema.refine(
-  (name) => !turnNamePattern.test(name),
-  'must not look like the name of a turn',
-);
+export const snapshotNameSchema = nameSchema
+  .refine((name) => !turnNamePattern.test(name), 'must not look like the name of a turn')
+  // Whoever goes back to it by that name would be taken to mean the snapshot of that id.
+  .refine((name) => !isId('snapshot', name), 'must not look like the id of a snapshot');
 
 export const snapshotSchema = z.object({
   id: idSchema('snapshot'),

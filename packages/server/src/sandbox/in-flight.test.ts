@@ -34,3 +34,23 @@ test('what takes longer than it may is not waited for', async () => {
   end();
   expect(await flight.drained(id, 0, never)).toBe(true);
 });
+
+test('what would begin is held off until the end of a task, also of one that fails', async () => {
+  const flight = new InFlight();
+  const [id, other] = [newId('sandbox'), newId('sandbox')];
+  const fails: ((error: Error) => void)[] = [];
+  const tasks = [0, 1].map(() => flight.holdOff(id, () => new Promise<void>((_, reject) => fails.push(reject))));
+  for (const task of tasks) task.catch(() => {});
+  const entering = flight.enter(id);
+  await flight.enter(other);
+  expect([flight.count(id), flight.count(other)]).toEqual([0, 1]);
+  fails[1]?.(new Error('the second'));
+  await expect(tasks[1]).rejects.toThrow('the second');
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(flight.count(id)).toBe(0);
+  fails[0]?.(new Error('the first'));
+  await expect(tasks[0]).rejects.toThrow('the first');
+  (await entering)();
+  (await flight.enter(id))();
+  expect(flight.count(id)).toBe(0);
+});

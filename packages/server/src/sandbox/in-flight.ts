@@ -3,6 +3,7 @@ import type { Id } from '@caisson/contract';
 /** What is going on in each sandbox, counted, and told when the last of it has ended. */
 export class InFlight {
   readonly #counts = new Map<Id<'sandbox'>, number>();
+  readonly #held = new Map<Id<'sandbox'>, Promise<void>>();
   readonly #waiting = new Map<Id<'sandbox'>, Set<() => void>>();
 
   /** One more, until what it gives is called; calling that again does nothing. */
@@ -14,6 +15,22 @@ export class InFlight {
       hasEnded = true;
       this.#end(id);
     };
+  }
+
+  /** The same as soon as nobody holds off what begins there. */
+  async enter(id: Id<'sandbox'>): Promise<() => void> {
+    for (let held = this.#held.get(id); held !== undefined; held = this.#held.get(id)) await held;
+    return this.begin(id);
+  }
+
+  /** Lets nothing enter until `task` has ended: what was counted before it is all that there is. */
+  holdOff<T>(id: Id<'sandbox'>, task: () => Promise<T>): Promise<T> {
+    const work = task();
+    const held: Promise<void> = Promise.allSettled([this.#held.get(id), work]).then(() => {
+      if (this.#held.get(id) === held) this.#held.delete(id);
+    });
+    this.#held.set(id, held);
+    return work;
   }
 
   count(id: Id<'sandbox'>): number {

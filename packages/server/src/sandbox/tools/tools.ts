@@ -141,8 +141,9 @@ export class Tools {
   }
 
   /**
-   * The guest of a ready sandbox, with the tool counted as running. Whoever pauses it or rolls it back writes the state
-   * first and counts afterwards: so the state is read once more behind the count.
+   * The guest of a ready sandbox, with the tool counted as running. Whoever pauses it writes the state first and counts
+   * afterwards, and whoever rolls it back holds off tools from the count to the state: so it is read once more behind the
+   * count.
    */
   async #enter(caller: Caller, id: Id<'sandbox'>, shutdown: AbortSignal): Promise<Entered> {
     const { guests, work, sandboxes } = this.#context;
@@ -153,7 +154,7 @@ export class Tools {
       };
       try {
         const found = await guests.of(caller, id, 'use', { shutdown, onEnd: (one) => ends.push(one) });
-        ends.push(work.inFlight.begin(id));
+        ends.push(await work.inFlight.enter(id));
         const { state, incarnation } = await sandboxes.get(caller, id);
         if (state === 'ready' && incarnation === found.sandbox.incarnation) return { ...found, end };
         end();

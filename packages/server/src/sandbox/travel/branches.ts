@@ -7,6 +7,7 @@ import {
   newId,
   type Owner,
   refusal,
+  type Sandbox,
   type WorkspaceBlueprint,
 } from '@caisson/contract';
 import { leaseEnd, leaseTerms } from '../../leases/lease-terms.ts';
@@ -61,7 +62,7 @@ export class Branches {
     const sandbox = await sandboxes.changeable(caller, id, 'rollback');
     const target = await snapshots.find(caller, sandbox, to.snapshot);
     snapshotStorage(work, sandbox);
-    if (target.sandbox !== sandbox.id && target.blueprintDigest !== sandbox.blueprintDigest) {
+    if (target.sandbox !== sandbox.id && !(await this.#fits(target, sandbox))) {
       const hint = 'Restore it as a new sandbox: `caisson restore`.';
       throw new CaissonError('request_invalid', `${target.id} is of another kind of sandbox`, { hint });
     }
@@ -70,7 +71,10 @@ export class Branches {
       throw new CaissonError('tools_in_flight', `${running} tools run in ${sandbox.id}`, { context: { running } });
     }
     const change = { rollbackTo: target.id, reason: null, endInstance: true, idempotency };
-    const operation = await runner.begin(sandbox, 'rollback', 'rolling_back', change);
+    // A tool that begins between the count and the state would be ended by a rollback that was to be refused.
+    const operation = await work.inFlight.holdOff(sandbox.id, () =>
+      runner.begin(sandbox, 'rollback', 'rolling_back', change),
+    );
     return settle(work.store, operation, sandbox.id, to.waitSeconds);
   }
 
@@ -107,6 +111,12 @@ export class Branches {
       if (await work.store.snapshots.isInUse(made.id)) snapshots.letGo(made.id);
       else await snapshots.discard(made.id).catch(() => {});
     }
+  }
+
+  /** Whether files of another sandbox can be this one's: of the same spec, and kept where this one's are. */
+  async #fits({ id, blueprintDigest }: StoredSnapshot, sandbox: Sandbox): Promise<boolean> {
+    if (blueprintDigest !== sandbox.blueprintDigest) return false;
+    return (await this.#inputs(id)).driver === sandbox.driver;
   }
 
   async #inputs(snapshot: Id<'snapshot'>): Promise<SnapshotInputs> {

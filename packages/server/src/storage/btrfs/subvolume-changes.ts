@@ -1,9 +1,10 @@
 import { lstat, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { newId } from '@caisson/contract';
+import { CaissonError, newId } from '@caisson/contract';
 import type { HostClient } from '@caisson/guest';
 import { makeChanges, treeBytes } from '../layered/changes-folder.ts';
 import type { ChangesStore, Limit } from '../layered/changes-store.ts';
+import { hostCommand } from '../layered/host-command.ts';
 import type { PoolHealth, Still, StorageProbe } from '../storage.ts';
 import type { BtrfsPool } from './btrfs-pool.ts';
 
@@ -113,9 +114,10 @@ export class SubvolumeChanges implements ChangesStore {
 
   /** Accounts are as of the last commit. */
   async usedBytes(holding: string, signal: AbortSignal, recent = false): Promise<number> {
-    if (!holding.startsWith(join(this.pool, 'rootfs'))) {
-      return treeBytes(this.#host, join(holding, 'changes', 'upper'), signal);
-    }
+    const upper = join(holding, 'changes', 'upper');
+    if (holding.startsWith(join(this.pool, 'snapshots'))) return exclusiveBytes(this.#host, upper, signal);
+    // One that is being made will be carried as a whole by what is cloned from it.
+    if (!holding.startsWith(join(this.pool, 'rootfs'))) return treeBytes(this.#host, upper, signal);
     if (!recent) await this.#host.sync(this.pool);
     return (await this.#host.usage(join(holding, 'changes'))).bytes;
   }
@@ -137,6 +139,17 @@ export class SubvolumeChanges implements ChangesStore {
   #own(bytes: number, carriedBytes: number): number {
     return Math.max(this.minLimitBytes, bytes - carriedBytes);
   }
+}
+
+/**
+ * What nobody else holds of a snapshot. Its account is empty, because it wrote nothing: only the extents of its files tell.
+ * What is so small that it lies in the tree itself counts for nothing, and what others removed counts from the next commit on.
+ */
+async function exclusiveBytes(host: HostClient, folder: string, signal: AbortSignal): Promise<number> {
+  const said = await hostCommand(host, 'btrfs', ['filesystem', 'du', '-s', '--raw', folder], { signal });
+  const bytes = /^\s*\d+\s+(\d+)\s/m.exec(said)?.[1];
+  if (bytes === undefined) throw new CaissonError('storage_failed', 'btrfs does not say what a snapshot holds alone');
+  return Number.parseInt(bytes, 10);
 }
 
 /** The number that btrfs gives to the root of every subvolume, and to nothing else. */
