@@ -60,6 +60,8 @@ describe.runIf(isRoot)('a native build', () => {
     expect(outputOf(events)).toBe('b\n');
     expect(image.config.env).toMatchObject({ GREETING: 'hello "world" $HOME' });
     expect(image.billOfMaterials).toContain('CycloneDX');
+    // What the base brought is inside too.
+    expect(image.billOfMaterials).toContain('pkg:deb/debian/base-files@');
     expect(world.remains()).toEqual([]);
   });
 
