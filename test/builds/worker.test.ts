@@ -211,15 +211,24 @@ test('a log that floods keeps its beginning and its end, and says what is left o
   expect(log.find(({ kind }) => kind === 'note')?.text).toContain(`${leftOutBytes} bytes are left out`);
 });
 
-test('what comes faster than it can be written is thinned out before it costs memory', async () => {
+test('what comes faster than it can be written is thinned out before it costs memory, but for its end', async () => {
   const builder = new ScriptedBuilder(async ({ tell }) => {
+    tell({ kind: 'step-began', step: 's', title: 'flood' });
     for (let n = 0; n < 1_000; n += 1) tell({ kind: 'output', step: 's', text: 'y'.repeat(1_000) });
+    tell({ kind: 'output', step: 's', text: 'why it ended\n' });
+    tell({ kind: 'step-ended', step: 's', outcome: 'done', ms: 1 });
     return digestOf('a');
   });
-  const bounds = { headBytes: 1_000_000, tailBytes: 1_000_000, waitingBytes: 5_000 };
+  const bounds = { headBytes: 1_000_000, tailBytes: 1_000_000, waitingBytes: 5_010 };
   const builds = await start(builder, { bounds });
   const { id } = await builds.request(wanted());
-  expect(await builds.ended(id, never)).toMatchObject({ logBytes: 1_000_000, leftOutBytes: 995_000 });
+  expect(await builds.ended(id, never)).toMatchObject({ logBytes: 1_000_013, leftOutBytes: 995_000 });
+  expect((await logOf(store, id)).slice(-4)).toMatchObject([
+    { kind: 'note', text: expect.stringContaining('995000 bytes came faster') },
+    { kind: 'output', text: 'why it ended\n' },
+    { kind: 'step-ended' },
+    { kind: 'ended' },
+  ]);
 });
 
 test('files from elsewhere are brought in for the build and removed after it, also when it fails', async () => {

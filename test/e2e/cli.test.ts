@@ -22,6 +22,8 @@ describe('with the server in the background', () => {
     expect(await world.json(['recreate', 'life'])).toMatchObject({ state: 'ready', incarnation: 2 });
     expect((await world.run(['destroy', 'life'])).out).toBe(`${made.id}\n`);
     expect(await world.json(['get', made.id])).toMatchObject({ state: 'destroyed' });
+    // What ran is told of one that is gone too, also by its name.
+    expect(await world.json(['attempt', 'show', 'life'])).toMatchObject({ sandbox: made.id, action: 'recreate' });
     const events = (await world.run(['events', made.id, '--json'])).out.trim().split('\n');
     expect(events.map((line) => JSON.parse(line).sequence)).toEqual(events.map((_, index) => index + 1));
   });

@@ -2,6 +2,7 @@ import type { ProposedPlan } from '@caisson/contract';
 import { Caisson } from '@caisson/sdk';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { CliWorld } from './cli-world.ts';
+import { testServer } from './server.ts';
 
 const world = new CliWorld();
 let caisson: Caisson;
@@ -52,6 +53,23 @@ test('the SDK makes the same plan', async () => {
   const first = await caisson.plan({ spec });
   expect(await caisson.plan({ spec: { ...spec, packages: ['psql', 'go'] } })).toMatchObject({ plan: first.plan });
   expect(await caisson.plan({})).toMatchObject({ plan: { packages: [] } });
+});
+
+test('a server that is given a name service asks it for what nobody else knows', async () => {
+  const asked: string[] = [];
+  const lookup = async (word: string) => {
+    asked.push(word);
+    return ['cowsay'];
+  };
+  const server = await testServer({ drivers: ['fake'], packageNames: { lookup } });
+  try {
+    const spec = { source: { kind: 'none' }, os: 'alpine', packages: ['go', 'talking-cow'] };
+    const { plan } = await new Caisson({ baseUrl: server.url }).plan({ spec });
+    expect(plan.packages).toContainEqual(expect.objectContaining({ nativeName: 'cowsay' }));
+    expect(asked).toEqual(['talking-cow']);
+  } finally {
+    await server.close();
+  }
 });
 
 test.each([

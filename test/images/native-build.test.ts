@@ -60,6 +60,8 @@ describe.runIf(isRoot)('a native build', () => {
     expect(outputOf(events)).toBe('b\n');
     expect(image.config.env).toMatchObject({ GREETING: 'hello "world" $HOME' });
     expect(image.billOfMaterials).toContain('CycloneDX');
+    // What the base brought is inside too.
+    expect(image.billOfMaterials).toContain('pkg:deb/debian/base-files@');
     expect(world.remains()).toEqual([]);
   });
 
@@ -146,10 +148,11 @@ describe.runIf(isRoot)('a native build', () => {
 
   test('that fails says which step, its command, its exit code and its last lines, and keeps the steps before', async () => {
     const before = `${unique()}; touch a`;
-    const failing = world.plan([before, 'echo one; echo two >&2; exit 3']);
+    // So much that the two outputs, were they read apart, would not keep their order.
+    const failing = world.plan([before, 'seq 1 100000; echo one; echo two >&2; exit 3']);
     await expect(world.build(failing)).rejects.toMatchObject({
       code: 'build_failed',
-      message: expect.stringContaining('setup-s1 ended with 3'),
+      message: expect.stringContaining('setup-s1 ended with 3: two'),
       context: {
         step: 'setup-s1',
         command: expect.stringContaining('echo two >&2; exit 3'),

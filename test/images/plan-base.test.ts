@@ -51,6 +51,13 @@ describe.runIf(isRoot)('the base of a plan', () => {
     const { images } = freshImages({ defaultRegistry: registry.host });
     expect(await pin(images, 'alpine')).toMatchObject({ reference: `${registry.host}/library/alpine:3.22` });
     await expect(pin(images, 'fedora')).rejects.toMatchObject({ code: 'image_not_found' });
+    // And begins from it as it is, where nothing has to be built.
+    const { pinned } = await images.resolve({ family: 'alpine', mode: 'require' }, { signal: soon() });
+    expect(pinned).toMatch(`${registry.host}/library/alpine@sha256:`);
+    const unknown = images.resolve({ family: 'alpine', mode: 'require', release: '1.0' }, { signal: soon() });
+    await expect(unknown).rejects.toMatchObject({ code: 'unsupported-os' });
+    const nowhere = freshImages().images.resolve({ family: 'alpine', mode: 'require' }, { signal: soon() });
+    await expect(nowhere).rejects.toMatchObject({ code: 'unsupported-os' });
   });
 
   test('without a default registry the base is left open, with the reason', async () => {

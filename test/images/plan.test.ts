@@ -180,10 +180,13 @@ test('a base whose reference is none is refused, not written down', () => {
 
 test('the bill of materials says what is inside, and is the same each time', () => {
   const plan = planOf(blueprintOf({ ...richSpec, os: 'debian' }));
-  const bill = billOfMaterials(plan, new Map([['jq', '1.6-2.1+deb12u2']]));
-  expect(billOfMaterials(plan, new Map([['jq', '1.6-2.1+deb12u2']]))).toBe(bill);
+  const [jq, libjq] = [['jq', '1.6-2.1+deb12u2'] as const, ['libjq1', '1.6-2.1+deb12u2'] as const];
+  const bill = billOfMaterials(plan, new Map([jq, libjq]));
+  expect(billOfMaterials(plan, new Map([libjq, jq]))).toBe(bill);
   const { components } = JSON.parse(bill) as { components: { name: string; purl?: string }[] };
   expect(components.find(({ name }) => name === 'jq')?.purl).toBe('pkg:deb/debian/jq@1.6-2.1%2Bdeb12u2');
+  // Nobody asked for it by name, and it is inside.
+  expect(components.filter(({ name }) => name === 'libjq1')).toHaveLength(1);
   expect(components.find(({ name }) => name === '@openai/codex')?.purl).toBe('pkg:npm/%40openai/codex@0.166.0');
 });
 

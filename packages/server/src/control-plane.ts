@@ -189,7 +189,8 @@ async function assemble(
   const tracing = openTracing(options.traces ?? {}, service, options.log);
   undo.push(() => tracing.close());
   const { spans } = tracing;
-  const plans = new Plans({ profiles, images, indexFolder: folder.file('package-index'), agent: extra.agent });
+  const indexFolder = folder.file('package-index');
+  const plans = new Plans({ profiles, images, indexFolder, agent: extra.agent, names: options.packageNames });
   const rooms = { deadlines, installation: store.installation };
   const hold = <T>(id: Id<'sandbox'>, task: () => Promise<T>) => runner.whileIdle(id, task);
   const brings = {

@@ -6,6 +6,7 @@ export * from './drivers/driver.ts';
 export { FakeDriver } from './drivers/fake/fake-driver.ts';
 export type { Builder, BuildRequest } from './images/builders/builder.ts';
 export { Images } from './images/images.ts';
+export type { PackageNameClient } from './images/packages/name-service.ts';
 export { Shelf } from './images/shelf.ts';
 export { type RunningServer, type ServerOptions, startServer } from './main.ts';
 export { BackendHealth } from './routing/backend-health.ts';

@@ -2,6 +2,7 @@ import type { Engines } from './backends.ts';
 import type { Driver } from './drivers/driver.ts';
 import type { Builder } from './images/builders/builder.ts';
 import type { CollectLimits } from './images/collect.ts';
+import type { PackageNameClient } from './images/packages/name-service.ts';
 import type { RegistryAccessOptions } from './images/registry/registry-access.ts';
 import type { BuilderName } from './open-buildkit.ts';
 import type { EgressSettings } from './open-egress.ts';
@@ -41,6 +42,8 @@ export interface ControlPlaneOptions {
   readonly builder?: Builder | undefined;
   /** How many builds run at a time, and how many of one tenant may wait. */
   readonly builds?: { readonly atOnce?: number | undefined; readonly maxPerTenant?: number | undefined } | undefined;
+  /** Who is asked what a package is called that neither the catalog nor an index knows; nobody when absent. */
+  readonly packageNames?: PackageNameClient | undefined;
   /** What brings repositories, folders and archives. */
   readonly sources?: SourcesPort | undefined;
   /** Which registries are asked, and as whom. */

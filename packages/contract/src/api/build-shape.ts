@@ -49,7 +49,10 @@ export type Build = z.infer<typeof buildSchema>;
 
 export const buildDetailSchema = buildSchema.extend({
   plan: z.record(z.string(), z.unknown()),
-  materials: z.string().nullable().describe('what is inside the image, as an SPDX document'),
+  materials: z
+    .string()
+    .nullable()
+    .describe('what is inside the image, as a CycloneDX document: packages with their versions'),
 });
 
 export type BuildDetail = z.infer<typeof buildDetailSchema>;

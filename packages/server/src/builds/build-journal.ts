@@ -19,6 +19,8 @@ export const defaultJournalBounds: JournalBounds = {
 
 /** As often as a person can follow; each time costs a write. */
 const everyMs = 150;
+/** Of what comes too fast the end is kept, so large a part of what may wait: mostly it says why a flood ended. */
+const endShare = 1 / 8;
 const maxSteps = 500;
 
 interface Kept {
@@ -40,6 +42,9 @@ export class BuildJournal {
   #waiting: LogPart['item'][] = [];
   #waitingBytes = 0;
   #thinned = 0;
+  /** The latest of what came too fast. */
+  #end: LogPart['item'][] = [];
+  #endBytes = 0;
   #position: number;
   #headBytes = 0;
   #tail: Kept[] = [];
@@ -105,17 +110,41 @@ export class BuildJournal {
 
   #output(step: string, text: string): void {
     this.#logBytes += Buffer.byteLength(text);
-    if (this.#waitingBytes + text.length > this.#bounds.waitingBytes) {
-      this.#thinned += Buffer.byteLength(text);
+    const isMuch = this.#waitingBytes + text.length > this.#bounds.waitingBytes;
+    // Once something is held back, what follows is too: a log is in order.
+    if (!isMuch && this.#end.length === 0) {
+      this.#put({ kind: 'output', step, text });
       return;
     }
-    this.#put({ kind: 'output', step, text });
+    this.#end.push({ time: new Date().toISOString(), kind: 'output', step, text });
+    this.#endBytes += text.length;
+    this.#isDirty = true;
+    while (this.#endBytes > this.#bounds.waitingBytes * endShare) {
+      const gone = this.#end.shift()?.text ?? '';
+      this.#endBytes -= gone.length;
+      this.#thinned += Buffer.byteLength(gone);
+    }
   }
 
   #put(item: Omit<BuildLogItem, 'position' | 'time'>): void {
+    this.#settle();
     this.#waiting.push({ time: new Date().toISOString(), ...item });
     this.#waitingBytes += item.text.length;
     this.#isDirty = true;
+  }
+
+  /** What came too fast takes its place: how much of it is left out, and its end. */
+  #settle(): void {
+    if (this.#thinned > 0) {
+      this.#leftOutBytes += this.#thinned;
+      const text = `… ${this.#thinned} bytes came faster than they can be kept, and are left out`;
+      this.#waiting.push({ time: new Date().toISOString(), kind: 'note', step: null, text });
+    }
+    this.#waiting.push(...this.#end);
+    this.#waitingBytes += this.#endBytes;
+    this.#thinned = 0;
+    this.#end = [];
+    this.#endBytes = 0;
   }
 
   #later(): void {
@@ -132,12 +161,7 @@ export class BuildJournal {
   async #flush(): Promise<void> {
     if (!this.#isDirty) return;
     this.#isDirty = false;
-    if (this.#thinned > 0) {
-      this.#leftOutBytes += this.#thinned;
-      const text = `… ${this.#thinned} bytes came faster than they can be kept, and are left out`;
-      this.#waiting.push({ time: new Date().toISOString(), kind: 'note', step: null, text });
-      this.#thinned = 0;
-    }
+    this.#settle();
     const items = this.#waiting;
     this.#waiting = [];
     this.#waitingBytes = 0;

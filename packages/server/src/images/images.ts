@@ -11,6 +11,7 @@ import { InUse } from './in-use.ts';
 import { Layers } from './layers.ts';
 import { readImage } from './oci/content.ts';
 import type { ImageSettings } from './oci/image-settings.ts';
+import { distributionImage } from './plan/os-facts.ts';
 import { parseReference } from './reference.ts';
 import type { RegistryCredentials } from './registry/credentials.ts';
 import { RegistryAccess, type RegistryAccessOptions } from './registry/registry-access.ts';
@@ -184,10 +185,14 @@ export class Images {
         return this.#auto(work);
       case 'image':
         return this.#image(os.reference ?? '', credentials, work);
-      default:
-        throw new CaissonError('unsupported-os', `\`${os.family}\` cannot be bootstrapped`, {
+      default: {
+        const reference = this.hasDefaultRegistry ? distributionImage(os) : undefined;
+        if (reference !== undefined) return this.#image(reference, credentials, work);
+        const what = [os.family, os.release].filter(Boolean).join(' ');
+        throw new CaissonError('unsupported-os', `\`${what}\` cannot be bootstrapped`, {
           hint: `Give an image of it: \`{family: image, reference: …}\`; \`debian\` and \`host\` need none.`,
         });
+      }
     }
   }
 

@@ -103,5 +103,7 @@ export class Filesystems {
 
 /** Whether its base is named by a reference that may mean another image tomorrow. */
 export function hasChangingImage({ target: { os } }: WorkspaceBlueprint): boolean {
-  return os.family === 'image' && os.reference?.includes('@sha256:') !== true;
+  // A distribution that is not made here is a tag of a registry too.
+  const isMadeHere = os.family === 'auto' || os.family === 'debian' || os.family === 'host';
+  return !isMadeHere && os.reference?.includes('@sha256:') !== true;
 }

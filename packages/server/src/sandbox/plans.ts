@@ -5,6 +5,7 @@ import type { BaseImage, Images } from '../images/images.ts';
 import { machineArchitecture } from '../images/oci/platform.ts';
 import { DebianIndexes } from '../images/packages/debian-index/debian-indexes.ts';
 import { machineSuites } from '../images/packages/debian-index/machine-suites.ts';
+import { type PackageNameClient, PackageNameService } from '../images/packages/name-service.ts';
 import { pinBase } from '../images/plan/pin-base.ts';
 import { Planner, type ProposedPlan } from '../images/plan/planner.ts';
 import type { ProfileCatalog } from '../profiles/catalog.ts';
@@ -19,6 +20,8 @@ export interface PlansOptions {
   readonly indexFolder: string;
   /** For TLS: says whom to trust, where that is more than the process trusts. */
   readonly agent?: Agent | undefined;
+  /** Is asked for names that are known nowhere else. */
+  readonly names?: PackageNameClient | undefined;
 }
 
 export interface PlanRequest {
@@ -32,7 +35,7 @@ export class Plans {
   readonly #profiles: ProfileCatalog;
   readonly #planner: Planner | undefined;
 
-  constructor({ profiles, images, indexFolder, agent }: PlansOptions) {
+  constructor({ profiles, images, indexFolder, agent, names }: PlansOptions) {
     this.#profiles = profiles;
     const platform = platformSchema.safeParse({ os: 'linux', architecture: machineArchitecture() }).data;
     this.#planner =
@@ -48,6 +51,7 @@ export class Plans {
           images === undefined
             ? 'this server has no images: the base is not known'
             : pinBase(images, blueprint, place, signal),
+        names: names && new PackageNameService({ client: names }),
       });
   }
 

@@ -23,6 +23,18 @@ test('what is installed has its version, and what is only configured has none', 
   expect(parseStatus(`${jq}\n${gone}\n\nVersion: 3\n`)).toEqual(new Map([['jq', '1.6-2.1+deb12u1']]));
 });
 
+test('what is no name or version of a package is none', () => {
+  const odd = jq
+    .replace('jq', '\ud800')
+    .concat('\n', jq.replace('jq', 'x'.repeat(1000)), '\n', jq.replace('1.6', '1 6'));
+  expect(parseStatus(odd)).toEqual(new Map());
+});
+
+test('more than any system has is nothing that is known', async () => {
+  const status = Array.from({ length: 20_001 }, (_, n) => jq.replace('jq', `p${n}`)).join('\n');
+  expect(await installedPackages([layer('many', { 'var/lib/dpkg/status': status })])).toBeUndefined();
+});
+
 test('any text is read without an error', () => {
   fc.assert(fc.property(fc.string(), (text) => parseStatus(text) instanceof Map));
 });

@@ -5,12 +5,17 @@ import type { InstalledVersions } from '../plan/bill-of-materials.ts';
 const statusFile = 'var/lib/dpkg/status';
 /** That of a system with everything has some tens of megabytes. */
 const maxBytes = 128 * 1024 ** 2;
+/** Many times what a desktop has. More would be somebody's text, and the bill of it goes into the store. */
+const maxPackages = 20_000;
+const packageName = /^[a-z0-9][a-z0-9+.-]{0,127}$/;
+const packageVersion = /^[A-Za-z0-9.+~:-]{1,128}$/;
 
 /** What dpkg says is installed in a tree of layers, lowest first; undefined where it says nothing. */
 export async function installedPackages(layers: readonly string[]): Promise<InstalledVersions | undefined> {
   const file = await findInLayers(layers, statusFile);
   if (file === undefined || (await lstat(file)).size > maxBytes) return undefined;
-  return parseStatus(await readFile(file, 'utf8'));
+  const installed = parseStatus(await readFile(file, 'utf8'));
+  return installed.size > maxPackages ? undefined : installed;
 }
 
 /** The words of a step may have written it: what does not read as a package is none. */
@@ -20,6 +25,7 @@ export function parseStatus(text: string): InstalledVersions {
     const field = (name: string) => new RegExp(`^${name}:[ \t]*(\\S.*)$`, 'm').exec(paragraph)?.[1]?.trim();
     const [name, version] = [field('Package'), field('Version')];
     if (name === undefined || version === undefined || installed.has(name)) continue;
+    if (!packageName.test(name) || !packageVersion.test(version)) continue;
     if (field('Status')?.endsWith(' installed')) installed.set(name, version);
   }
   return installed;

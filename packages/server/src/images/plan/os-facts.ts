@@ -1,5 +1,5 @@
 import type { WorkspaceBlueprint } from '@caisson/workspace-composition';
-import type { Distribution, PackageManager } from '../packages/distributions.ts';
+import { type Distribution, isDistributionName, type PackageManager, releaseName } from '../packages/distributions.ts';
 import { shellWords } from '../shell/shell-quote.ts';
 
 type Shell = WorkspaceBlueprint['customization']['shell'];
@@ -87,4 +87,11 @@ export function installScript(manager: PackageManager, items: readonly string[],
 
 function pinned(item: string): boolean {
   return item.includes('=');
+}
+
+/** The image that a distribution by itself stands for, without a registry's host; undefined where there is none. */
+export function distributionImage({ family, release }: WorkspaceBlueprint['target']['os']): string | undefined {
+  if (!isDistributionName(family)) return undefined;
+  const name = releaseName(family, release);
+  return release !== undefined && name === undefined ? undefined : osFacts[family].baseReference?.(name);
 }

@@ -15,6 +15,8 @@ import type { Deadlines } from '../work-context.ts';
 const argumentBytes = 100_000;
 /** In memory, which goes with the room. */
 const scriptFile = '/dev/shm/.caisson-step';
+/** Both outputs are one, so that what a step said last is last: two that are read apart have no order. */
+const oneOutput = 'exec 2>&1\n';
 /** A disk with less than this share of it free is full: filesystems keep some for themselves. */
 const fullShare = 0.02;
 
@@ -50,7 +52,8 @@ export class BuildRoom implements StepRoom {
 
   async #run(command: RoomCommand, signal: AbortSignal): Promise<StepExit> {
     const guest = await this.guest(signal);
-    const { interpreter, script, user, directory: cwd, env, limitMs, onOutput } = command;
+    const { interpreter, user, directory: cwd, env, limitMs, onOutput } = command;
+    const script = `${oneOutput}${command.script}`;
     const isLong = Buffer.byteLength(script) > argumentBytes;
     if (isLong) await guest.files.write(scriptFile, script, { user: 'root', mode: 0o644, signal });
     const argv = isLong ? [...interpreter, '-e', scriptFile] : [...interpreter, '-ec', script];

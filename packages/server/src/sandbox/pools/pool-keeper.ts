@@ -2,13 +2,12 @@ import { availableParallelism } from 'node:os';
 import { type ActionName, hasCode, type Id, newId, systemOwner } from '@caisson/contract';
 import type { Limits } from '../../store/limits.ts';
 import type { NewSandbox } from '../../store/sandboxes.ts';
-import { imaging } from '../backend-images.ts';
 import { newAttempt } from '../compose.ts';
-import { hasChangingImage } from '../filesystems.ts';
 import { policyOf } from '../profile-policy.ts';
 import type { Operation, Runner } from '../runner.ts';
 import { sizeOf } from '../size.ts';
 import type { WorkContext } from '../work-context.ts';
+import { imageNow } from './image-now.ts';
 import type { PoolMembers } from './pool-members.ts';
 import type { PoolPlan, WarmPool } from './warm-pool.ts';
 import { warmUp } from './warm-up.ts';
@@ -190,29 +189,17 @@ export class PoolKeeper {
 
   /** A tag may mean another image by now; members of the old one are then replaced. */
   #followImage(pool: WarmPool, now: number): void {
-    const look = pool.plan && this.#imageNow(pool.plan);
+    const look = pool.plan && imageNow(this.#context.work, pool.plan);
     if (!look || pool.ready.length === 0 || now < pool.imageDueAt) return;
     pool.imageDueAt = now + imageLookMs;
     look(AbortSignal.timeout(this.#context.work.deadlines.prepareMs)).then(
       (image) => {
+        if (image === undefined) return;
         pool.image = image;
         this.wake();
       },
       // A registry that does not answer says nothing about what it has.
       () => {},
     );
-  }
-
-  /** Tells what the name of the image means where members are made; undefined where it cannot come to mean another. */
-  #imageNow({ driver, composed: { blueprint } }: PoolPlan): ((signal: AbortSignal) => Promise<string>) | undefined {
-    const { filesystems, backendImages } = this.#context.work;
-    if (!hasChangingImage(blueprint)) return undefined;
-    const taker = imaging(driver);
-    if (taker && backendImages)
-      return async (signal) =>
-        (await backendImages.resolve(taker, blueprint.target.os, { owner: systemOwner, signal, progress: () => {} }))
-          .digest;
-    if (!filesystems || driver.capabilities.storage !== 'ours') return undefined;
-    return (signal) => filesystems.imageDigest(blueprint, signal);
   }
 }
