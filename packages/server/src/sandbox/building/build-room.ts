@@ -15,8 +15,11 @@ import type { Deadlines } from '../work-context.ts';
 const argumentBytes = 100_000;
 /** In memory, which goes with the room. */
 const scriptFile = '/dev/shm/.caisson-step';
-/** Both outputs are one, so that what a step said last is last: two that are read apart have no order. */
-const oneOutput = 'exec 2>&1\n';
+/**
+ * Both outputs are one, so that what a step said last is last: two that are read apart have no order. On the line of its
+ * first command, so that the numbers of lines in what a shell says are the script's.
+ */
+const oneOutput = 'exec 2>&1; ';
 /** A disk with less than this share of it free is full: filesystems keep some for themselves. */
 const fullShare = 0.02;
 
