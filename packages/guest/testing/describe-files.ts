@@ -156,6 +156,40 @@ export function describeFiles(under: GuestUnderTest): void {
     expect(seen).toContain('create newer/dir/g');
   });
 
+  test('a watch tells that changes were lost, and of all that happens after it', async () => {
+    const { processes } = under.guest().client;
+    await files().mkdir('lossy/moved', { parents: true });
+    const watch = await files().watch('lossy');
+    const next = watch[Symbol.asyncIterator]();
+    await signalWorkers('STOP');
+    // The kernel keeps this many for whoever does not read them.
+    const most = Number(text((await exec('cat /proc/sys/fs/inotify/max_queued_events')).stdout));
+    const script = `cd lossy; i=0; while [ $i -lt ${most} ]; do : > a; : > b; i=$((i+2)); done; mkdir -p new/deep; mv moved there`;
+    expect(await processes.exec(['sh', '-c', script])).toMatchObject({ code: 0 });
+    await signalWorkers('CONT');
+    let lost = false;
+    while (!lost) lost = (await next.next()).value.overflow;
+    await exec('cd lossy; echo > new/deep/file; echo > there/file; echo > last');
+    const seen: string[] = [];
+    while (!seen.includes('last'))
+      seen.push(...(await next.next()).value.events.map(({ path }: { path: string }) => path));
+    expect(seen).toEqual(expect.arrayContaining(['new/deep/file', 'there/file']));
+    await next.return?.(undefined);
+  });
+
+  test('a watch calls a file that was written through us by its name, and its new content a write', async () => {
+    await files().write('replaced/file', 'old', { parents: true });
+    const watch = await files().watch('replaced');
+    const next = watch[Symbol.asyncIterator]();
+    await files().write('replaced/file', 'new', { mode: 0o600 });
+    await files().write('replaced/last', '');
+    const seen: string[] = [];
+    while (!seen.includes('write last'))
+      for (const { kind, path } of (await next.next()).value.events) seen.push(`${kind} ${path}`);
+    expect(seen).toEqual(['create file', 'write file', 'create last', 'write last']);
+    await next.return?.(undefined);
+  });
+
   test('grep finds lines, with context, by globs and ignore files, and skips binaries', async () => {
     await exec(`mkdir -p g/src g/out; cd g; printf 'one\\ntwo needle\\nthree\\n' > src/a.c; printf 'Needle\\n' > src/b.h
       printf 'needle\\n' > out/x.c; printf 'a\\000needle\\n' > src/bin; echo 'out/' > .gitignore; echo needle > .hidden`);
@@ -258,12 +292,13 @@ export function describeFiles(under: GuestUnderTest): void {
     }
   }
 
+  /** To whoever works on files at the moment. */
+  const signalWorkers = (name: string) => {
+    const each = `[ "$(cat $p/comm)" = caisson-files ] && kill -${name} \${p#/proc/}`;
+    return exec(`for p in /proc/[0-9]*; do ${each}; done; true`, { user: 'root' });
+  };
+
   test('a worker that is stopped under an upload holds up nobody, and goes on where it was', async () => {
-    const { processes } = under.guest().client;
-    const send = (name: string) => {
-      const each = `[ "$(cat $p/comm)" = caisson-files ] && kill -${name} \${p#/proc/}`;
-      return processes.exec(['sh', '-c', `for p in /proc/[0-9]*; do ${each}; done; true`], { user: 'root' });
-    };
     const content = randomBytes(5_000_003);
     let stop = () => {};
     const stopped = new Promise<void>((resolve) => {
@@ -271,14 +306,14 @@ export function describeFiles(under: GuestUnderTest): void {
     });
     async function* parts(): AsyncGenerator<Uint8Array> {
       yield content.subarray(0, 70_001);
-      await send('STOP');
+      await signalWorkers('STOP');
       stop();
       yield content.subarray(70_001);
     }
     const writing = files().write('paused-upload', parts());
     await stopped;
     expect(await under.guest().client.ping()).toBeGreaterThan(0);
-    await send('CONT');
+    await signalWorkers('CONT');
     expect(await writing).toMatchObject({ size: content.length });
     expect((await files().readAll('paused-upload')).equals(content)).toBe(true);
   });
