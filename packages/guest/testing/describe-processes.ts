@@ -76,6 +76,7 @@ export function describeProcesses(under: GuestUnderTest): void {
     });
     await expect(processes.exec(['true'], { id, cwd: '/no/such' })).rejects.toMatchObject({
       code: 'command_not_found',
+      message: 'the working directory /no/such: No such file or directory',
     });
     await expect(processes.exec(['true'], { id, user: 'nobody-here' })).rejects.toMatchObject({
       context: { guestCode: 'user_not_found' },
@@ -183,6 +184,26 @@ export function describeProcesses(under: GuestUnderTest): void {
     await process.stdin.write(Buffer.from('a line of input\n'.repeat(20_000)));
     await process.stdin.end();
     expect(await process.wait(AbortSignal.timeout(5000))).toMatchObject({ code: 0 });
+    process.detach();
+    await process.forget();
+  });
+
+  test('a program that closes its terminal before its end is not killed for it', async () => {
+    const process = await client().processes.spawn({
+      argv: ['sh', '-c', 'exec <&- >&- 2>&-; sleep 0.3; exit 5'],
+      pty: { rows: 24, columns: 80 },
+    });
+    await process.stdin.write(Buffer.from('x')).catch(() => {});
+    expect(await process.wait()).toMatchObject({ why: 'exited', code: 5 });
+    process.detach();
+    await process.forget();
+  });
+
+  test('the end of input reaches a terminal within a line', async () => {
+    const process = await client().processes.spawn({ argv: ['cat'], pty: { rows: 24, columns: 80 } });
+    await process.stdin.write(Buffer.from('no newline'));
+    await process.stdin.end();
+    expect(await process.wait()).toMatchObject({ code: 0 });
     process.detach();
     await process.forget();
   });
