@@ -45,6 +45,8 @@ export function describeFiles(under: GuestUnderTest): void {
     expect(text(Buffer.concat(chunks))).toBe('on!caisson!'.slice(0, 11));
     await files().write('w/deep/file', 'XY', { how: 'range', offset: 2 });
     expect(text((await files().readAll('w/deep/file')).subarray(0, 6))).toBe('caXYso');
+    const made = await files().write('w/range', 'XY', { how: 'range', offset: 1, mode: 0o666 });
+    expect(made).toMatchObject({ size: 3, mode: 0o666 });
     await files().write('w/empty', '');
     expect(await files().readAll('w/empty')).toEqual(Buffer.alloc(0));
   });
@@ -90,6 +92,9 @@ export function describeFiles(under: GuestUnderTest): void {
     await expect(files().stat('/no/such')).rejects.toMatchObject({ code: 'file_not_found' });
     await expect(files().readAll('/etc')).rejects.toMatchObject({ context: { guestCode: 'is_a_directory' } });
     await expect(files().readAll('/dev/null')).rejects.toMatchObject({ context: { guestCode: 'invalid_argument' } });
+    await exec('mkfifo nobody');
+    for (const how of ['replace', 'range'] as const)
+      await expect(files().write('nobody', 'x', { how })).rejects.toMatchObject({ code: 'request_invalid' });
     await expect(files().list('/etc/passwd')).rejects.toMatchObject({ context: { guestCode: 'not_a_directory' } });
     expect(text(await files().readAll('/proc/self/comm')).length).toBeGreaterThan(0);
   });
@@ -212,6 +217,10 @@ export function describeFiles(under: GuestUnderTest): void {
       'src/b.h',
     ]);
     expect(await found('e', { maxMatches: 1 })).toHaveLength(1);
+    await files().symlink('g-link', 'g/src/a.c');
+    const linked: GrepMatch[] = [];
+    for await (const match of files().grep('g-link', 'needle')) linked.push(match);
+    expect(linked).toMatchObject([{ path: 'g-link', line: 2 }]);
     await expect(found('(', { syntax: 'extended' })).rejects.toMatchObject({ code: 'request_invalid' });
   });
 
