@@ -174,6 +174,28 @@ export function describeProcesses(under: GuestUnderTest): void {
     await process.forget();
   });
 
+  test('a program on a terminal is told of, however quickly it runs or fails to', async () => {
+    const { processes } = client();
+    const pty = { rows: 24, columns: 80 };
+    // They keep the guest from going on at once, so that a child may well be further by then.
+    const busy = await Promise.all(
+      Array.from({ length: 2 }, () => processes.spawn({ argv: ['sh', '-c', 'while :; do :; done'] })),
+    );
+    for (let n = 0; n < 100; n += 1) {
+      const process = await processes.spawn({ argv: ['true'], pty });
+      await expect(processes.spawn({ argv: ['/no/such'], pty })).rejects.toMatchObject({ code: 'command_not_found' });
+      expect(await process.wait()).toMatchObject({ code: 0 });
+      process.detach();
+      await process.forget();
+    }
+    for (const process of busy) {
+      await process.signal(9);
+      await process.wait();
+      process.detach();
+      await process.forget();
+    }
+  });
+
   test('the end of input reaches a terminal whose queue was full', async () => {
     const process = await client().processes.spawn({
       argv: ['sh', '-c', 'stty -echo; echo ready; sleep 0.5; cat > /dev/null; echo done'],

@@ -201,9 +201,11 @@ static void begin_life(struct process *p, struct slice params, const struct ends
   p->time_left_ms = (int64_t)message_uint(params, CAISSON_TAG_PROCESS_SPAWN_TIMEOUT_MS, 0);
   p->timeout.fire = on_timeout;
   if (p->time_left_ms > 0) wait_step(p, loop_now());
-  p->young = p->fresh = true;
+  p->fresh = true;
+  p->young = !p->pty;
   p->youth.fire = on_youth;
-  if (p->pty) spawn_grow_up(p);
+  /* Looked at in the next turn at the earliest: who asked for it is not known to the process before the end of this one. */
+  if (p->pty) loop_watch(&p->exec, EPOLLIN);
   else timer_set(&p->youth, loop_now() + young_ms);
 }
 
