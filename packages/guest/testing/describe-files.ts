@@ -45,6 +45,8 @@ export function describeFiles(under: GuestUnderTest): void {
     expect(text(Buffer.concat(chunks))).toBe('on!caisson!'.slice(0, 11));
     await files().write('w/deep/file', 'XY', { how: 'range', offset: 2 });
     expect(text((await files().readAll('w/deep/file')).subarray(0, 6))).toBe('caXYso');
+    const made = await files().write('w/range', 'XY', { how: 'range', offset: 1, mode: 0o666 });
+    expect(made).toMatchObject({ size: 3, mode: 0o666 });
     await files().write('w/empty', '');
     expect(await files().readAll('w/empty')).toEqual(Buffer.alloc(0));
   });
@@ -90,6 +92,9 @@ export function describeFiles(under: GuestUnderTest): void {
     await expect(files().stat('/no/such')).rejects.toMatchObject({ code: 'file_not_found' });
     await expect(files().readAll('/etc')).rejects.toMatchObject({ context: { guestCode: 'is_a_directory' } });
     await expect(files().readAll('/dev/null')).rejects.toMatchObject({ context: { guestCode: 'invalid_argument' } });
+    await exec('mkfifo nobody');
+    for (const how of ['replace', 'range'] as const)
+      await expect(files().write('nobody', 'x', { how })).rejects.toMatchObject({ code: 'request_invalid' });
     await expect(files().list('/etc/passwd')).rejects.toMatchObject({ context: { guestCode: 'not_a_directory' } });
     expect(text(await files().readAll('/proc/self/comm')).length).toBeGreaterThan(0);
   });
@@ -156,6 +161,40 @@ export function describeFiles(under: GuestUnderTest): void {
     expect(seen).toContain('create newer/dir/g');
   });
 
+  test('a watch tells that changes were lost, and of all that happens after it', async () => {
+    const { processes } = under.guest().client;
+    await files().mkdir('lossy/moved', { parents: true });
+    const watch = await files().watch('lossy');
+    const next = watch[Symbol.asyncIterator]();
+    await signalWorkers('STOP');
+    // The kernel keeps this many for whoever does not read them.
+    const most = Number(text((await exec('cat /proc/sys/fs/inotify/max_queued_events')).stdout));
+    const script = `cd lossy; i=0; while [ $i -lt ${most} ]; do : > a; : > b; i=$((i+2)); done; mkdir -p new/deep; mv moved there`;
+    expect(await processes.exec(['sh', '-c', script])).toMatchObject({ code: 0 });
+    await signalWorkers('CONT');
+    let lost = false;
+    while (!lost) lost = (await next.next()).value.overflow;
+    await exec('cd lossy; echo > new/deep/file; echo > there/file; echo > last');
+    const seen: string[] = [];
+    while (!seen.includes('last'))
+      seen.push(...(await next.next()).value.events.map(({ path }: { path: string }) => path));
+    expect(seen).toEqual(expect.arrayContaining(['new/deep/file', 'there/file']));
+    await next.return?.(undefined);
+  });
+
+  test('a watch calls a file that was written through us by its name, and its new content a write', async () => {
+    await files().write('replaced/file', 'old', { parents: true });
+    const watch = await files().watch('replaced');
+    const next = watch[Symbol.asyncIterator]();
+    await files().write('replaced/file', 'new', { mode: 0o600 });
+    await files().write('replaced/last', '');
+    const seen: string[] = [];
+    while (!seen.includes('write last'))
+      for (const { kind, path } of (await next.next()).value.events) seen.push(`${kind} ${path}`);
+    expect(seen).toEqual(['create file', 'write file', 'create last', 'write last']);
+    await next.return?.(undefined);
+  });
+
   test('grep finds lines, with context, by globs and ignore files, and skips binaries', async () => {
     await exec(`mkdir -p g/src g/out; cd g; printf 'one\\ntwo needle\\nthree\\n' > src/a.c; printf 'Needle\\n' > src/b.h
       printf 'needle\\n' > out/x.c; printf 'a\\000needle\\n' > src/bin; echo 'out/' > .gitignore; echo needle > .hidden`);
@@ -178,6 +217,10 @@ export function describeFiles(under: GuestUnderTest): void {
       'src/b.h',
     ]);
     expect(await found('e', { maxMatches: 1 })).toHaveLength(1);
+    await files().symlink('g-link', 'g/src/a.c');
+    const linked: GrepMatch[] = [];
+    for await (const match of files().grep('g-link', 'needle')) linked.push(match);
+    expect(linked).toMatchObject([{ path: 'g-link', line: 2 }]);
     await expect(found('(', { syntax: 'extended' })).rejects.toMatchObject({ code: 'request_invalid' });
   });
 
@@ -258,12 +301,13 @@ export function describeFiles(under: GuestUnderTest): void {
     }
   }
 
+  /** To whoever works on files at the moment. */
+  const signalWorkers = (name: string) => {
+    const each = `[ "$(cat $p/comm)" = caisson-files ] && kill -${name} \${p#/proc/}`;
+    return exec(`for p in /proc/[0-9]*; do ${each}; done; true`, { user: 'root' });
+  };
+
   test('a worker that is stopped under an upload holds up nobody, and goes on where it was', async () => {
-    const { processes } = under.guest().client;
-    const send = (name: string) => {
-      const each = `[ "$(cat $p/comm)" = caisson-files ] && kill -${name} \${p#/proc/}`;
-      return processes.exec(['sh', '-c', `for p in /proc/[0-9]*; do ${each}; done; true`], { user: 'root' });
-    };
     const content = randomBytes(5_000_003);
     let stop = () => {};
     const stopped = new Promise<void>((resolve) => {
@@ -271,14 +315,14 @@ export function describeFiles(under: GuestUnderTest): void {
     });
     async function* parts(): AsyncGenerator<Uint8Array> {
       yield content.subarray(0, 70_001);
-      await send('STOP');
+      await signalWorkers('STOP');
       stop();
       yield content.subarray(70_001);
     }
     const writing = files().write('paused-upload', parts());
     await stopped;
     expect(await under.guest().client.ping()).toBeGreaterThan(0);
-    await send('CONT');
+    await signalWorkers('CONT');
     expect(await writing).toMatchObject({ size: content.length });
     expect((await files().readAll('paused-upload')).equals(content)).toBe(true);
   });

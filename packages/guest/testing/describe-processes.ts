@@ -76,6 +76,7 @@ export function describeProcesses(under: GuestUnderTest): void {
     });
     await expect(processes.exec(['true'], { id, cwd: '/no/such' })).rejects.toMatchObject({
       code: 'command_not_found',
+      message: 'the working directory /no/such: No such file or directory',
     });
     await expect(processes.exec(['true'], { id, user: 'nobody-here' })).rejects.toMatchObject({
       context: { guestCode: 'user_not_found' },
@@ -173,6 +174,28 @@ export function describeProcesses(under: GuestUnderTest): void {
     await process.forget();
   });
 
+  test('a program on a terminal is told of, however quickly it runs or fails to', async () => {
+    const { processes } = client();
+    const pty = { rows: 24, columns: 80 };
+    // They keep the guest from going on at once, so that a child may well be further by then.
+    const busy = await Promise.all(
+      Array.from({ length: 2 }, () => processes.spawn({ argv: ['sh', '-c', 'while :; do :; done'] })),
+    );
+    for (let n = 0; n < 100; n += 1) {
+      const process = await processes.spawn({ argv: ['true'], pty });
+      await expect(processes.spawn({ argv: ['/no/such'], pty })).rejects.toMatchObject({ code: 'command_not_found' });
+      expect(await process.wait()).toMatchObject({ code: 0 });
+      process.detach();
+      await process.forget();
+    }
+    for (const process of busy) {
+      await process.signal(9);
+      await process.wait();
+      process.detach();
+      await process.forget();
+    }
+  });
+
   test('the end of input reaches a terminal whose queue was full', async () => {
     const process = await client().processes.spawn({
       argv: ['sh', '-c', 'stty -echo; echo ready; sleep 0.5; cat > /dev/null; echo done'],
@@ -183,6 +206,26 @@ export function describeProcesses(under: GuestUnderTest): void {
     await process.stdin.write(Buffer.from('a line of input\n'.repeat(20_000)));
     await process.stdin.end();
     expect(await process.wait(AbortSignal.timeout(5000))).toMatchObject({ code: 0 });
+    process.detach();
+    await process.forget();
+  });
+
+  test('a program that closes its terminal before its end is not killed for it', async () => {
+    const process = await client().processes.spawn({
+      argv: ['sh', '-c', 'exec <&- >&- 2>&-; sleep 0.3; exit 5'],
+      pty: { rows: 24, columns: 80 },
+    });
+    await process.stdin.write(Buffer.from('x')).catch(() => {});
+    expect(await process.wait()).toMatchObject({ why: 'exited', code: 5 });
+    process.detach();
+    await process.forget();
+  });
+
+  test('the end of input reaches a terminal within a line', async () => {
+    const process = await client().processes.spawn({ argv: ['cat'], pty: { rows: 24, columns: 80 } });
+    await process.stdin.write(Buffer.from('no newline'));
+    await process.stdin.end();
+    expect(await process.wait()).toMatchObject({ code: 0 });
     process.detach();
     await process.forget();
   });

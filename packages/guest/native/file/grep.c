@@ -41,9 +41,10 @@ static bool any(char **globs, size_t count, const char *path) {
   return false;
 }
 
-static bool search_file(int directory, const char *name, const char *path) {
+/* `follow` is 0 or O_NOFOLLOW. */
+static bool search_file(int directory, const char *name, const char *path, int follow) {
   struct stat st;
-  int fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY);
+  int fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | follow);
   if (fd < 0) return false;
   bool fits = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (uint64_t)st.st_size <= grep.max_file_bytes;
   size_t size = fits ? (size_t)st.st_size : 0;
@@ -66,7 +67,7 @@ static enum walk_verdict on_node(struct walk *walk, int directory, const char *n
   if (any(grep.exclude, grep.exclude_count, path)) return WALK_SKIP;
   if (!S_ISREG(st->st_mode)) return WALK_ON;
   if (grep.include_count > 0 && !any(grep.include, grep.include_count, path)) return WALK_ON;
-  if (search_file(directory, name, path)) grep.searched++;
+  if (search_file(directory, name, path, O_NOFOLLOW)) grep.searched++;
   else grep.skipped++;
   return grep.search.stopped ? WALK_STOP : WALK_ON;
 }
@@ -111,7 +112,7 @@ void do_grep(struct slice params) {
     error = walk_tree(&grep.walk, path);
   } else if (error == 0) {
     const char *slash = strrchr(path, '/');
-    if (search_file(AT_FDCWD, path, slash == NULL ? path : slash + 1)) grep.searched++;
+    if (search_file(AT_FDCWD, path, slash == NULL ? path : slash + 1, 0)) grep.searched++;
     else grep.skipped++;
   }
   if (error != 0) reply_error(error, path);

@@ -31,6 +31,7 @@ static int remember(struct watch_tree *tree, int wd, const char *path) {
     if (tree->list[i].wd != wd) continue;
     free(tree->list[i].path);
     tree->list[i].path = copy;
+    tree->list[i].found = true;
     return 0;
   }
   if (tree->count == tree->capacity) {
@@ -43,7 +44,7 @@ static int remember(struct watch_tree *tree, int wd, const char *path) {
     tree->list = grown;
     tree->capacity = capacity;
   }
-  tree->list[tree->count++] = (struct watched){wd, copy};
+  tree->list[tree->count++] = (struct watched){wd, copy, true};
   return 0;
 }
 
@@ -108,6 +109,24 @@ static void drop(struct watch_tree *tree, size_t i) {
 void watch_tree_forget(struct watch_tree *tree, int wd) {
   for (size_t i = 0; i < tree->count; i++)
     if (tree->list[i].wd == wd) return drop(tree, i);
+}
+
+int watch_tree_again(struct watch_tree *tree) {
+  for (size_t i = 0; i < tree->count; i++) tree->list[i].found = false;
+  int error = add_level(tree, "", NULL, 0);
+  if (error != 0) return error;
+  for (size_t i = tree->count; i > 0; i--) {
+    if (tree->list[i - 1].found) continue;
+    inotify_rm_watch(tree->inotify, tree->list[i - 1].wd);
+    drop(tree, i - 1);
+  }
+  return 0;
+}
+
+bool watch_tree_holds(const struct watch_tree *tree, const char *path) {
+  char full[2 * path_bytes];
+  struct stat st;
+  return full_path(tree, path, full) && fstatat(AT_FDCWD, full, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 static bool is_below(const char *path, const char *directory, size_t size) {

@@ -7,6 +7,7 @@
 struct watched {
   int wd;
   char *path; /* relative to the root; "" is the root */
+  bool found; /* by the last look at the whole tree */
 };
 
 struct watch_tree {
@@ -23,6 +24,10 @@ typedef void (*found_node)(const char *path, bool directory);
 /* 0 or an errno. Directories that may not be read are left out, but for the root. */
 int watch_tree_open(struct watch_tree *tree, const char *root, bool recursive);
 int watch_tree_add(struct watch_tree *tree, const char *path, found_node found);
+/* After events were lost: watches what is there now, by its path of now, and nothing else. */
+int watch_tree_again(struct watch_tree *tree);
+/* Whether there is such a node now. */
+bool watch_tree_holds(const struct watch_tree *tree, const char *path);
 /* The path of a number, or NULL. */
 const char *watch_tree_path(const struct watch_tree *tree, int wd);
 void watch_tree_forget(struct watch_tree *tree, int wd);

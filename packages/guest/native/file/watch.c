@@ -26,9 +26,12 @@ static struct watch_tree tree;
 static struct event pending[pending_max];
 static size_t pending_count;
 static bool overflow;
+static uint32_t own_cookie; /* of a rename from a temporary */
 
 static void drop_pending(void) {
   for (size_t i = 0; i < pending_count; i++) {
+    /* Moved, and nobody will be told where to; if it stays in the tree it is found there. */
+    if (pending[i].cookie != 0 && pending[i].directory) watch_tree_removed(&tree, pending[i].path);
     free(pending[i].path);
     free(pending[i].to);
   }
@@ -69,22 +72,32 @@ static bool pair(const char *to, uint32_t cookie, bool directory) {
   return false;
 }
 
+static void on_new(const char *path, bool directory) {
+  add(CAISSON_WATCH_EVENT_KIND_CREATE, path, directory, 0);
+  int error = directory ? watch_tree_add(&tree, path, on_found) : 0;
+  if (error == ENOSPC || error == ENOMEM) overflow = true;
+}
+
 /* Names of our own temporaries are nobody's business; a rename from one is how a file.write ends. */
 static void on_named(const struct inotify_event *e, const char *path, bool directory) {
   bool hidden = is_temporary(e->name);
   if (e->mask & IN_MOVED_TO) {
     if (pair(path, e->cookie, directory)) return;
     if (hidden) return;
-    add(CAISSON_WATCH_EVENT_KIND_CREATE, path, directory, 0);
-    if (directory) watch_tree_add(&tree, path, on_found);
+    on_new(path, directory);
+    /* It may have been there before, and then what is new is what it holds. */
+    if (e->cookie == own_cookie && !directory) add(CAISSON_WATCH_EVENT_KIND_WRITE, path, false, 0);
     return;
   }
-  if (hidden) return;
+  if (hidden) {
+    if (e->mask & IN_MOVED_FROM) own_cookie = e->cookie;
+    return;
+  }
+  /* The kernel calls a file without a name by its number, and tells of its mode all the same. */
+  if ((e->mask & IN_ATTRIB) != 0 && e->name[0] == '#' && !watch_tree_holds(&tree, path)) return;
   if (e->mask & IN_MOVED_FROM) add(CAISSON_WATCH_EVENT_KIND_REMOVE, path, directory, e->cookie);
   else if (e->mask & IN_CREATE) {
-    add(CAISSON_WATCH_EVENT_KIND_CREATE, path, directory, 0);
-    int error = directory ? watch_tree_add(&tree, path, on_found) : 0;
-    if (error == ENOSPC || error == ENOMEM) overflow = true;
+    on_new(path, directory);
   } else if (e->mask & IN_DELETE) {
     if (directory) watch_tree_removed(&tree, path);
     add(CAISSON_WATCH_EVENT_KIND_REMOVE, path, directory, 0);
@@ -97,7 +110,8 @@ static bool on_event(const struct inotify_event *e) {
   if (e->mask & IN_Q_OVERFLOW) {
     drop_pending();
     overflow = true;
-    return true;
+    int error = watch_tree_again(&tree);
+    return error != ENOENT && error != ENOTDIR;
   }
   const char *parent = watch_tree_path(&tree, e->wd);
   if (e->mask & IN_IGNORED) {

@@ -47,14 +47,20 @@ static int copy_input(int fd, off_t offset) {
 
 static void write_range(struct slice params, const char *path) {
   mode_t mode = (mode_t)message_uint(params, CAISSON_TAG_FILE_WRITE_MODE, 0644);
-  int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, mode);
-  if (fd < 0) return reply_error(errno, path);
+  int flags = O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, fd = open(path, flags);
+  bool create = fd < 0 && errno == ENOENT;
+  if (create) fd = open(path, flags | O_CREAT, mode);
+  /* What a pipe or a socket says that nobody is at the other end of. */
+  if (fd < 0 && errno != ENXIO) return reply_error(errno, path);
   struct stat st;
-  if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
-    close(fd);
+  if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+    if (fd >= 0) close(fd);
     return reply_code(CAISSON_ERROR_INVALID_ARGUMENT, EINVAL, "%.400s is not a regular file", path);
   }
-  int error = copy_input(fd, (off_t)message_uint(params, CAISSON_TAG_FILE_WRITE_OFFSET, 0));
+  /* The mask of the worker must not take what was asked for. */
+  bool exact = create && message_has(params, CAISSON_TAG_FILE_WRITE_MODE);
+  int error = exact && fchmod(fd, mode) != 0 ? errno : 0;
+  if (error == 0) error = copy_input(fd, (off_t)message_uint(params, CAISSON_TAG_FILE_WRITE_OFFSET, 0));
   if (error == 0 && message_bool(params, CAISSON_TAG_FILE_WRITE_SYNC) && fsync(fd) != 0) error = errno;
   close(fd);
   if (error != 0) return reply_error(error, path);

@@ -64,7 +64,8 @@ static uint8_t why(const struct process *p, int status) {
   if (p->timed_out) return CAISSON_EXIT_STATUS_WHY_TIMED_OUT;
   if (ending.begun) return CAISSON_EXIT_STATUS_WHY_KILLED_WITH_SANDBOX;
   if (WIFEXITED(status)) return CAISSON_EXIT_STATUS_WHY_EXITED;
-  if (WTERMSIG(status) == SIGKILL && oom_take_kill()) return CAISSON_EXIT_STATUS_WHY_OUT_OF_MEMORY;
+  if (WTERMSIG(status) == SIGKILL && !p->kill_asked && oom_take_kill(p->kills_before))
+    return CAISSON_EXIT_STATUS_WHY_OUT_OF_MEMORY;
   return CAISSON_EXIT_STATUS_WHY_SIGNALLED;
 }
 

@@ -6,6 +6,9 @@
 #include <unistd.h>
 
 #include "process.h"
+#include "pty.h"
+
+enum { end_of_file = 4 };
 
 static void answer_done(struct input *in, bool closed) {
   struct channel *ch = in->channel;
@@ -32,13 +35,22 @@ void input_close(struct input *in) {
 }
 
 static void peer_closed(struct input *in) {
-  input_close(in);
+  struct process *p = container_of(in, struct process, in);
+  /* The last end of a terminal stays for as long as its program: a hang-up would kill one that is about to exit. */
+  if (p->pty && !p->exit_known) {
+    forget_pending(in);
+    loop_unwatch(&in->watch);
+    in->ended = false;
+  } else {
+    input_close(in);
+  }
   answer_done(in, true);
 }
 
 /* Bytes the pipe took; -1 when nobody reads it any more. */
 static ssize_t put(struct input *in, const uint8_t *at, size_t size) {
   ssize_t n = write(in->watch.fd, at, size);
+  if (n > 0) in->within_line = at[n - 1] != '\n' && at[n - 1] != '\r' && at[n - 1] != end_of_file;
   if (n >= 0) return n;
   return errno == EAGAIN || errno == EINTR ? 0 : -1;
 }
@@ -47,9 +59,13 @@ static void end_if_done(struct input *in) {
   if (!in->ended || in->pending_size > 0) return;
   struct process *p = container_of(in, struct process, in);
   if (p->pty) {
-    /* The end-of-file character; a terminal has no other end that leaves its output alone. */
-    const uint8_t end_of_file = 4;
-    if (put(in, &end_of_file, 1) == 0) {
+    /*
+     * The end-of-file character; a terminal has no other end that leaves its output alone. Within a line the first one
+     * only gives the program what there is of it.
+     */
+    const uint8_t ends[2] = {end_of_file, end_of_file};
+    ssize_t wanted = in->within_line && pty_by_line(in->watch.fd) ? 2 : 1, n = put(in, ends, (size_t)wanted);
+    if (n >= 0 && n < wanted) {
       /* The terminal's queue is full: when its program has read some of it. */
       loop_watch(&in->watch, EPOLLOUT);
       return;

@@ -152,7 +152,10 @@ static int launch_run(void *given) {
   }
   int error = place_descriptors(l);
   if (error == 0) error = account_become(&l->account);
-  if (error == 0) error = (int)-enter_directory(l);
+  if (error == 0) {
+    error = (int)-enter_directory(l);
+    if (error != 0) error |= launch_not_entered;
+  }
   if (error == 0) {
     raw_call(SYS_umask, 022, 0, 0, 0);
     error = search_and_run(l);

@@ -9,6 +9,8 @@
 #include "../protocol.h"
 #include "account.h"
 
+enum { launch_not_entered = 1 << 16 };
+
 struct launch {
   /* First, so that it is aligned: it holds one PATH entry and a page of calls. */
   uint8_t stack[16 * 1024];
@@ -20,7 +22,7 @@ struct launch {
   int fds[3];
   int error_fd;
   bool pty;
-  volatile int error; /* why the program could not be run */
+  volatile int error; /* why the program could not be run: an errno, with launch_not_entered when it was its directory */
 };
 
 /* A process that names no directory begins in this one. */

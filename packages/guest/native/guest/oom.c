@@ -54,7 +54,7 @@ static uint64_t number_after(const char *text, const char *key) {
   return at == NULL ? 0 : strtoull(at + strlen(key), NULL, 10);
 }
 
-static uint64_t kills(void) {
+uint64_t oom_kills(void) {
   char text[512];
   read_text(counter_fd, text, sizeof text);
   return number_after(text, "oom_kill ");
@@ -76,12 +76,14 @@ void oom_open(void) {
   cpu_is_v2 = cpu_fd >= 0;
   if (cpu_fd < 0) cpu_fd = open_both("/sys/fs/cgroup/cpuacct", cpu, "cpuacct.usage");
   if (cpu_fd < 0) cpu_fd = open_both("/sys/fs/cgroup/cpu,cpuacct", cpu, "cpuacct.usage");
-  taken = kills();
+  taken = oom_kills();
 }
 
-bool oom_take_kill(void) {
-  if (counter_fd < 0 || kills() <= taken) return false;
-  taken++;
+bool oom_take_kill(uint64_t before) {
+  /* Kills that nobody took were of programs that others wait for. Who began after them did not die of them. */
+  uint64_t known = before > taken ? before : taken;
+  if (counter_fd < 0 || oom_kills() <= known) return false;
+  taken = known + 1;
   return true;
 }
 

@@ -6,8 +6,10 @@
 #include <stdint.h>
 
 void oom_open(void);
-/* True once for each kill that the kernel counted since the last call that said so. */
-bool oom_take_kill(void);
+/* How often the kernel has killed so far; 0 where it does not tell. */
+uint64_t oom_kills(void);
+/* True once for each kill that the kernel counted beyond `before`. */
+bool oom_take_kill(uint64_t before);
 /* Of the sandbox: bytes of memory, milliseconds of processor time; 0 where the kernel does not tell. */
 uint64_t cgroup_memory_bytes(void);
 uint64_t cgroup_cpu_ms(void);

@@ -28,6 +28,7 @@ void signal_begin(struct channel *ch, struct slice params) {
   int failed = kill(group ? -p->pid : p->pid, number);
   if (failed != 0 && group && errno == ESRCH) failed = kill(p->pid, number);
   if (failed != 0) return channel_fail_errno(ch, errno, "kill");
+  p->kill_asked |= number == SIGKILL;
   channel_answer_nothing(ch);
 }
 

@@ -40,6 +40,7 @@ struct input {
   uint8_t *pending;
   size_t pending_at, pending_size;
   bool ended; /* the client's end came; close after what is pending */
+  bool within_line; /* the last byte ended no line of a terminal */
 };
 
 struct waiter {
@@ -62,12 +63,14 @@ struct process {
   pid_t pid;
   bool pty, drop_when_detached, timed_out, exit_known, just_started;
   bool fresh; /* of this turn */
+  bool kill_asked; /* somebody sent KILL through us, so it was not the kernel */
   bool young; /* whether it runs is not looked at yet: the look would take a processor from a command that is soon over */
   char *command; /* with its NUL */
   char *tags;    /* each with its NUL */
   size_t tag_count;
   int64_t started_at;
   uint64_t signal_sequence;
+  uint64_t kills_before; /* for memory, in the whole sandbox, when it began */
   uint32_t grace_ms;
   int64_t time_left_ms; /* after the step that is being waited for */
   struct output out[2];

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
+#include <termios.h>
 #include <unistd.h>
 
 #ifndef TIOCGPTPEER
@@ -19,6 +20,11 @@ static int open_peer(int master) {
   if (ioctl(master, TIOCGPTN, &number) != 0) return -1;
   snprintf(path, sizeof path, "/dev/pts/%u", number);
   return open(path, O_RDWR | O_NOCTTY | O_CLOEXEC);
+}
+
+bool pty_by_line(int master) {
+  struct termios modes;
+  return tcgetattr(master, &modes) == 0 && (modes.c_lflag & ICANON) != 0;
 }
 
 bool pty_resize(int master, uint16_t rows, uint16_t columns) {

@@ -103,6 +103,9 @@ test('a process that the memory limit killed is told from one that was killed', 
     const { processes } = guest.client;
     expect(await processes.exec(['sh', '-c', 'kill -9 $$'])).toMatchObject({ why: 'signalled', signal: 9 });
     expect(await processes.exec(['tail', '/dev/zero'])).toMatchObject({ why: 'out_of_memory', signal: 9 });
+    // One that a shell waited for is no reason why another one ended later.
+    const shell = await processes.exec(['sh', '-c', 'tail /dev/zero; echo $?']);
+    expect([shell.why, shell.stdout.toString()]).toEqual(['exited', '137\n']);
     expect(await processes.exec(['sh', '-c', 'kill -9 $$'])).toMatchObject({ why: 'signalled', signal: 9 });
     expect((await guest.client.stats()).memoryBytes).toBeGreaterThan(0);
   } finally {
