@@ -1,5 +1,5 @@
-import { existsSync, statSync } from 'node:fs';
-import { chmod, chown, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { existsSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { chmod, chown, mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Id, newId } from '@caisson/contract';
 import type { HostClient } from '@caisson/guest';
@@ -57,7 +57,7 @@ export async function tryRuntime(name: RuntimeName, place: Place, signal: AbortS
   for (const options of knownRuntimes[name].options) {
     finding = await tryOut({ name, program, layout, options }, place, signal);
     if (finding.usable) {
-      await keep(place.root, name, facts, finding);
+      keep(place.root, name, facts, finding);
       break;
     }
   }
@@ -167,9 +167,11 @@ async function readKept(root: string, name: RuntimeName, facts: string): Promise
   }
 }
 
-async function keep(root: string, name: RuntimeName, facts: string, finding: RuntimeFinding): Promise<void> {
-  await writeFile(`${keptFile(root, name)}.new`, JSON.stringify({ facts, finding }), { mode: 0o600 });
-  await rename(`${keptFile(root, name)}.new`, keptFile(root, name));
+/** Within the call: whoever tries the same at once writes the same draft. */
+function keep(root: string, name: RuntimeName, facts: string, finding: RuntimeFinding): void {
+  const file = keptFile(root, name);
+  writeFileSync(`${file}.new`, JSON.stringify({ facts, finding }), { mode: 0o600 });
+  renameSync(`${file}.new`, file);
 }
 
 /** The runtimes that may be taken where nobody asks for one, best first. */
