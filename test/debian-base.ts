@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { buildGuest } from '../packages/guest/build.mjs';
@@ -17,6 +17,13 @@ export async function testDebianBase(release = 'bookworm'): Promise<BaseImage> {
   return locked(() =>
     sharedImages().resolve({ family: 'debian', mode: 'require', release }, { signal: AbortSignal.timeout(180_000) }),
   );
+}
+
+/** Debian's base in the data folder of a server: as if that server had made it. */
+export async function giveDebianBase(data: string): Promise<void> {
+  await testDebianBase();
+  mkdirSync(data, { recursive: true });
+  execFileSync('cp', ['-a', testImagesFolder, join(data, 'images')]);
 }
 
 /** Test files run in processes of their own: one makes the base, the others wait. The lock ends with its holder. */

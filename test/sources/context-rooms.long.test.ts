@@ -1,6 +1,5 @@
-import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { normalizeUserWorkspaceSpec, type ResolvedImagePlan } from '@caisson/workspace-composition';
@@ -15,7 +14,7 @@ import { DataFolder } from '../../packages/server/src/data-folder.ts';
 import { defaultBounds } from '../../packages/server/src/images/bounds.ts';
 import { Packer } from '../../packages/server/src/images/pack/packer.ts';
 import { skip } from '../conformance/skips.ts';
-import { testDebianBase, testImagesFolder } from '../debian-base.ts';
+import { giveDebianBase } from '../debian-base.ts';
 import { type RealEngine, startEngine, whyNoEngine } from '../real-engine.ts';
 import { slowness } from '../slowness.ts';
 import { type GitServer, gitServer } from './git-server.ts';
@@ -31,7 +30,6 @@ let engine: RealEngine;
 
 beforeAll(async () => {
   if (missing !== undefined) return;
-  await testDebianBase();
   git = await gitServer();
   engine = await startEngine('docker');
 }, 300_000 * slowness);
@@ -44,8 +42,7 @@ afterAll(async () => {
 
 async function planeOn(name: string, options: Partial<ControlPlaneOptions>): Promise<ControlPlane> {
   const data = join(scratch, name);
-  mkdirSync(data, { recursive: true });
-  execFileSync('cp', ['-a', testImagesFolder, join(data, 'images')]);
+  await giveDebianBase(data);
   const folder = DataFolder.open(data);
   undo.push(() => folder.close());
   const egress = { open: [`127.0.0.1:${git.httpPort}`] };

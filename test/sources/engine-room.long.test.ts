@@ -1,18 +1,17 @@
-import { execFileSync } from 'node:child_process';
-import { createWriteStream, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createWriteStream, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { Caisson, type SandboxHandle } from '@caisson/sdk';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { skip } from '../conformance/skips.ts';
-import { testDebianBase, testImagesFolder } from '../debian-base.ts';
+import { giveDebianBase } from '../debian-base.ts';
 import { makeCertificates } from '../network/certificates.ts';
 import { type RealEngine, startEngine, whyNoEngine } from '../real-engine.ts';
 import { type ServerProcess, startServerProcess } from '../server-process.ts';
 import { slowness } from '../slowness.ts';
 import { filesWith, spellingsOf } from './found-nowhere.ts';
-import { type GitServer, gitServer } from './git-server.ts';
+import { type GitServer, gitServer, opened } from './git-server.ts';
 
 /** A secret is bound to a name; this one needs nobody to resolve it, and is dialled by its address. */
 const host = 'localhost';
@@ -37,9 +36,7 @@ describe('on an engine alone', { timeout: 600_000 * slowness }, () => {
 
   beforeAll(async () => {
     if (missing !== undefined) return;
-    await testDebianBase();
-    mkdirSync(data);
-    execFileSync('cp', ['-a', testImagesFolder, join(data, 'images')]);
+    await giveDebianBase(data);
     git = await gitServer({ certificate: certificates.of(address), login });
     writeFileSync(join(folder, 'roots.pem'), certificates.authority);
     engine = await startEngine('docker');
@@ -64,8 +61,7 @@ describe('on an engine alone', { timeout: 600_000 * slowness }, () => {
   });
 
   async function serve(driver = 'docker', others: readonly string[] = []): Promise<void> {
-    const open = [git.httpPort, git.httpsPort].flatMap((port) => ['--egress-open', `${address}:${port}`]);
-    const more = ['--builder', 'buildkit', '--log-level', 'debug', '--docker-host', engine.host, ...open];
+    const more = ['--builder', 'buildkit', '--log-level', 'debug', '--docker-host', engine.host, ...opened(git)];
     server = await startServerProcess(data, {
       drivers: [driver],
       more: [...more, ...others, '--egress-roots', join(folder, 'roots.pem')],

@@ -147,3 +147,8 @@ function runBackend(folder: string, isOld: boolean, req: IncomingMessage, res: S
   });
   child.on('close', () => res.end());
 }
+
+/** What a server is started with that may reach it: it listens on loopback, which is closed to specs. */
+export function opened({ httpPort, httpsPort }: GitServer): string[] {
+  return [httpPort, httpsPort].flatMap((port) => ['--egress-open', `127.0.0.1:${port}`]);
+}

@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Caisson } from '@caisson/sdk';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { testDebianBase, testImagesFolder } from '../debian-base.ts';
+import { giveDebianBase } from '../debian-base.ts';
 import { isRoot } from '../images/images-folder.ts';
 import { type ServerProcess, startServerProcess } from '../server-process.ts';
 import { slowness } from '../slowness.ts';
@@ -20,11 +20,9 @@ describe.runIf(isRoot)('on a machine without git', { timeout: 300_000 * slowness
   let caisson: Caisson;
 
   beforeAll(async () => {
-    await testDebianBase();
     git = await gitServer();
     const data = join(folder, 'data');
-    mkdirSync(data);
-    execFileSync('cp', ['-a', testImagesFolder, join(data, 'images')]);
+    await giveDebianBase(data);
     // Linked where that can be, or else copied.
     const usr = join(folder, 'usr');
     execFileSync('sh', ['-c', 'cp -al /usr "$1" 2>/dev/null || { rm -rf "$1"; cp -a /usr "$1"; }', 'sh', usr]);

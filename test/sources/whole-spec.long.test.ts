@@ -1,17 +1,17 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Caisson, type SandboxHandle } from '@caisson/sdk';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { skip } from '../conformance/skips.ts';
-import { testDebianBase, testImagesFolder } from '../debian-base.ts';
+import { giveDebianBase } from '../debian-base.ts';
 import { makeCertificates } from '../network/certificates.ts';
 import { type RealEngine, startEngine, whyNoEngine } from '../real-engine.ts';
 import { caissonBin, type ServerProcess, startServerProcess } from '../server-process.ts';
 import { slowness } from '../slowness.ts';
 import { filesWith, ProcessWatch, spellingsOf } from './found-nowhere.ts';
-import { type GitServer, gitServer } from './git-server.ts';
+import { type GitServer, gitServer, opened } from './git-server.ts';
 
 /** A secret is bound to a name; this one needs nobody to resolve it, and is dialled by its address. */
 const host = 'localhost';
@@ -45,18 +45,15 @@ describe.each(worlds)('a spec with everything: $name', ({ builder, driver, why }
 
   beforeAll(async () => {
     if (why !== undefined) return;
-    await testDebianBase();
-    mkdirSync(data);
-    execFileSync('cp', ['-a', testImagesFolder, join(data, 'images')]);
+    await giveDebianBase(data);
     git = await gitServer({ certificate: certificates.of(address), login });
     const roots = join(folder, 'roots.pem');
     writeFileSync(roots, certificates.authority);
     engine = driver === 'docker' ? await startEngine('docker') : undefined;
-    const open = [git.httpPort, git.httpsPort].flatMap((port) => ['--egress-open', `${address}:${port}`]);
     const dockerHost = engine ? ['--docker-host', engine.host] : [];
     server = await startServerProcess(data, {
       drivers: [driver],
-      more: ['--builder', builder, '--log-level', 'trace', '--egress-roots', roots, ...open, ...dockerHost],
+      more: ['--builder', builder, '--log-level', 'trace', '--egress-roots', roots, ...opened(git), ...dockerHost],
       onOutput: (chunk) => {
         log += chunk;
       },

@@ -1,4 +1,4 @@
-import { existsSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { chmod, chown, mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Id, newId } from '@caisson/contract';
@@ -10,6 +10,7 @@ import { InstanceFolder } from './instance-folder.ts';
 import { isRuntimeName, knownRuntimes, type RuntimeName, runtimeNames } from './known-runtimes.ts';
 import { linuxResources, readMachine } from './limits.ts';
 import { Runtime } from './runtime.ts';
+import { writeJson } from './write-json.ts';
 
 export type RuntimeFinding =
   | {
@@ -57,7 +58,7 @@ export async function tryRuntime(name: RuntimeName, place: Place, signal: AbortS
   for (const options of knownRuntimes[name].options) {
     finding = await tryOut({ name, program, layout, options }, place, signal);
     if (finding.usable) {
-      keep(place.root, name, facts, finding);
+      writeJson(keptFile(place.root, name), { facts, finding });
       break;
     }
   }
@@ -165,13 +166,6 @@ async function readKept(root: string, name: RuntimeName, facts: string): Promise
   } catch {
     return undefined;
   }
-}
-
-/** Within the call: whoever tries the same at once writes the same draft. */
-function keep(root: string, name: RuntimeName, facts: string, finding: RuntimeFinding): void {
-  const file = keptFile(root, name);
-  writeFileSync(`${file}.new`, JSON.stringify({ facts, finding }), { mode: 0o600 });
-  renameSync(`${file}.new`, file);
 }
 
 /** The runtimes that may be taken where nobody asks for one, best first. */

@@ -1,9 +1,10 @@
-import { chownSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { chownSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Id, newId } from '@caisson/contract';
 import type { Secrets } from '@caisson/guest';
 import type { InstanceKey } from '../driver.ts';
+import { writeJson } from './write-json.ts';
 
 /** What is known about an instance. It is written before anything is made for it, and is the last thing to go. */
 export interface InstanceRecord {
@@ -101,7 +102,7 @@ export class InstanceFolder {
   }
 
   async write(record: InstanceRecord): Promise<void> {
-    await this.#writeJson('instance.json', record);
+    writeJson(join(this.path, 'instance.json'), record);
   }
 
   async writeConfig(config: unknown): Promise<void> {
@@ -116,7 +117,7 @@ export class InstanceFolder {
 
   async writeSecrets({ current, next }: Secrets): Promise<void> {
     const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');
-    await this.#writeJson('secrets.json', { current: hex(current), next: hex(next) });
+    writeJson(join(this.path, 'secrets.json'), { current: hex(current), next: hex(next) });
   }
 
   /** What the runtime wrote as the pid of the first process, also when nobody came to note it down. */
@@ -163,11 +164,5 @@ export class InstanceFolder {
       // It is written whole: one that cannot be read is not ours.
       return undefined;
     }
-  }
-
-  async #writeJson(file: string, value: unknown): Promise<void> {
-    const place = join(this.path, file);
-    writeFileSync(`${place}.new`, JSON.stringify(value), { mode: 0o600 });
-    renameSync(`${place}.new`, place);
   }
 }

@@ -8,6 +8,7 @@ import { whyNoDebian } from '../debian/why-no-debian.ts';
 import { digestOf } from '../digest.ts';
 import type { BaseImage } from '../images.ts';
 import { machineArchitecture } from '../oci/platform.ts';
+import { usualPath } from '../usual-path.ts';
 import { fromRecord, type Work } from './workshop.ts';
 
 /** After so long a base lacks updates that matter. */
@@ -41,7 +42,7 @@ export async function debianBase(release: DebianRelease, work: Work): Promise<Ba
     digest: layer.diffId,
     name: `debian ${release.name}`,
     diffIds: [layer.diffId],
-    config: { env: { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' } },
+    config: { env: { PATH: usualPath } },
     notices: [],
     madeAt: new Date().toISOString(),
   };

@@ -2,9 +2,8 @@ import { digestOf } from '../digest.ts';
 import { hostBase } from '../host/host-base.ts';
 import type { BaseImage } from '../images.ts';
 import { encodeTree } from '../tar-entries.ts';
+import { usualPath } from '../usual-path.ts';
 import { fromRecord, type Work } from './workshop.ts';
-
-const path = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 /** The digest names the skeleton, what is mounted over it, and the release of the machine's system. */
 export async function hostImage(work: Work): Promise<BaseImage> {
@@ -16,7 +15,7 @@ export async function hostImage(work: Work): Promise<BaseImage> {
     digest: digestOf(JSON.stringify({ diffId, binds, release, machine: process.arch })),
     name: 'host',
     diffIds: [diffId],
-    config: { env: { PATH: path } },
+    config: { env: { PATH: usualPath } },
     notices: ['the programs are those of this machine, and change when it is changed'],
     madeAt: new Date().toISOString(),
     binds,

@@ -1,6 +1,7 @@
 import { CaissonError, systemOwner } from '@caisson/contract';
 import type { GuestClient } from '@caisson/guest';
 import type { BackendImage, Driver, Imaging, InstanceKey } from '../../drivers/driver.ts';
+import { usualPath } from '../../images/usual-path.ts';
 import type { BackendImages } from '../backend-images.ts';
 import { normalize } from '../compose.ts';
 import { withDeadline } from '../deadline.ts';
@@ -13,7 +14,6 @@ import { hasGit, noGit } from './run-inside.ts';
 
 /** What is unpacked in there is brought to it: it has no way out, whatever the sandbox has. */
 const blueprint = normalize({ source: { kind: 'none' }, runtime: { network: { mode: 'off' } } }, true);
-const usualPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 export interface EngineRoomParts {
   readonly work: Pick<WorkContext, 'deadlines' | 'installation'>;
